@@ -185,7 +185,11 @@ class IncomingLink(Link):
         try:
             if delivery.error is None and not self.payload(delivery, octets, at, end, not fields["more"]):
                 return False
-        except Rejected as error:
+        except ProtocolError as error:
+            if delivery.settled and delivery.work is not None:
+                delivery.work.is_doomed = True  # section 4.4.4.1
+            if not isinstance(error, Rejected):
+                raise
             if delivery.settled:
                 raise LinkError(error.condition, error.text) from None
             self.reject(delivery, error)

@@ -1,9 +1,9 @@
 """Transactions (part 4): what is posted, retired and acquired within one takes effect together, at its discharge, or not at all.
 
     declare     a message to a coordinator begins a transaction of the link's session: outcome declared, with its txn-id (section 4.2)
-    posting     a transfer with transactional-state: the message is kept for the discharge (4.4.2)
-    retirement  a disposition with transactional-state: the outcome is kept for the discharge (4.4.3)
-    acquisition a flow whose properties have txn-id: deliveries of the link from then on go back when the transaction fails (4.4.4)
+    posting     a transfer with transactional-state: the message is kept for the discharge (4.4.1)
+    retirement  a disposition with transactional-state: the outcome is kept for the discharge (4.4.2)
+    acquisition a flow whose properties have txn-id: deliveries of the link from then on go back when the transaction fails (4.4.3)
     discharge   a second message: all of it takes effect, in one group of the log, or (fail) nothing does (4.3)
 
 A session has several at a time; each stays within its session (of the capabilities amqp:multi-txns-per-ssn, not amqp:multi-ssns-per-txn).
@@ -44,7 +44,8 @@ class Work(Transaction):
         self.modifies: "list" = []  # (delivery tag, what its outcome asks for the message alone: modified.py)
         self.retired: "list" = []  # delivery tags of those that their receiver has settled
         self.ours: "list" = []  # the others, which we settle: (first delivery-id, last one, outcome's state)
-        self.acquired: "list" = []  # delivery tags
+        self.acquired: "list" = []  # delivery tags, their low 30 bits
+        self.is_doomed = False  # a settled posting could not be taken, and nobody was told
         self.tallies: "dict" = {}  # handle of a queue -> [messages, octets] that it is to get
         self.is_over = False
         self.refused = 0  # messages that a queue refused when all took effect
@@ -55,7 +56,7 @@ class Work(Transaction):
             self.refused += 1
 
     def state(self, outcome):
-        """The delivery state of a posting, with its provisional outcome (section 4.4.2)."""
+        """The delivery state of a posting, with its provisional outcome (section 4.4.1)."""
         return ("transactional-state", {"txn-id": self.id, "outcome": (outcome, {})})
 
     def find_room(self, broker):
@@ -85,9 +86,8 @@ class Work(Transaction):
     def retire(self, entry, outcome, state, settled, given):
         """Keep the outcome of a delivery of ours for the discharge. `given`: what it asks for the message alone (modified.py), or None."""
         tag = whole_tag(self.tables, self.session, entry)
-        for work in self.session.works.values():
-            if work.holds(tag):
-                raise SessionError(ILLEGAL_STATE, "a delivery that is retired in a transaction already (section 4.4.3)")
+        if self.holds(tag):
+            raise SessionError(ILLEGAL_STATE, "a delivery that is retired in its transaction already (section 4.4.2)")
         if given is not None:
             size = len(types.encode(given["message-annotations"])) // COPIES_SIZE
             if self.tables.transactions_left <= size:
@@ -102,6 +102,12 @@ class Work(Transaction):
         first = self.ours.pop()[0] if dispositions.goes_on(self.ours, number, state) else number
         self.ours.append((first, number, state))
 
+    def is_of_another(self, entry):
+        """True for a delivery that another transaction, which is not discharged, has acquired or retired."""
+        others = [work for work in self.session.works.values() if work is not self]
+        tag = whole_tag(self.tables, self.session, entry) if others else 0
+        return len([work for work in others if work.holds(tag) or tag & layout.MASK in work.acquired]) > 0
+
     def acquire(self, number):
         """A delivery was acquired within the transaction."""
         self.took(1)
@@ -109,7 +115,9 @@ class Work(Transaction):
 
     def discharge(self):
         """Let all of it take effect; false: not yet, call again. Raises Rejected, with nothing done, where a queue
-        would refuse a message."""
+        would refuse a message, or a settled one was not taken when it was posted."""
+        if self.is_doomed:
+            raise Rejected(ROLLED_BACK, "a settled message of the transaction could not be taken (section 4.4.4.1)")
         self.modify()
         if not no_local.publishing(self.session.session, lambda: self.commit(View(self))):
             return False
@@ -149,20 +157,21 @@ class Work(Transaction):
         self.session.works.pop(self.id, None)
 
     def fail(self):
-        """Nothing of it takes effect: what its receiver has settled, and what was acquired, goes back to its queue, the newest first.
-        False: some of it is there yet, call again."""
+        """Nothing of it takes effect: what its receiver has settled comes to the default outcome of its source (section 4.4.4.2), and what
+        was acquired goes back to its queue, the newest first. False: some of it is there yet, call again."""
         session, tables = self.session, self.tables
         if not self.is_over:
             self.finish(session.broker)  # a discharge that has begun to take effect comes to its end
             self.rollback(session.broker)
             self.is_over = True
-        for tags, outcome in ((self.retired, MODIFIED), (self.acquired, RELEASED)):
+        for tags, is_retired in ((self.retired, True), (self.acquired, False)):
             while tags:
                 if tables.state[layout.STATE_LEFT] <= 0:
                     return False
                 tables.state[layout.STATE_LEFT] -= session.broker.consumers.look_cost()
                 entry = the_unsettled(tables, session, tags.pop())
                 if entry != layout.NONE:
+                    outcome = session.default_outcome(entry) if is_retired else RELEASED
                     session.broker.consumers.settle(session, entry, entry, outcome)
         self.ended()
         return True
@@ -358,7 +367,8 @@ def work_of(session, state, kind):
 
 
 def post(link, delivery):
-    """A message that is whole is kept for the discharge; one without a route is released at once (section 4.4.2)."""
+    """A message that is whole is kept for the discharge; one without a route is released at once (section 4.4.1).
+    Who has settled it hears nothing of that: the transaction cannot be discharged any more (4.4.4.1)."""
     incoming, broker, work = link.incoming, link.broker, delivery.work
     error = None
     if work.is_over:
@@ -376,6 +386,7 @@ def post(link, delivery):
     incoming.abandon()
     if error == UNROUTABLE:
         broker.counters["unroutable"] += 1
+        work.is_doomed = work.is_doomed or delivery.settled
         delivery.state = work.state("released")
         link.answered(TAKEN)
         return
@@ -402,6 +413,10 @@ def retire(session, fields):
             session.settling = dispositions.number_of(session, entry)
             return session.session.go_on_later()
         tables.state[layout.STATE_LEFT] -= session.broker.consumers.look_cost()
+        if work.is_of_another(entry):
+            session.settling = None
+            end_control(session, work)
+            return True
         work.retire(
             entry,
             session.default_outcome(entry) if outcome is None else outcome,
@@ -414,11 +429,18 @@ def retire(session, fields):
     return True
 
 
+def end_control(session, work):
+    """The control link of a transaction ends: an outcome within it is for a delivery of another one (section 4.4.2)."""
+    for link in list(session.links.values()):
+        if isinstance(link, Coordinator) and link.works.get(work.id) is work:
+            link.step("error", ROLLED_BACK, "an outcome for a delivery of another transaction that is not discharged (section 4.4.2)")
+
+
 # Acquisition
 
 
 def acquiring(session, properties):
-    """The transaction that a flow's properties name (section 4.4.4), or None."""
+    """The transaction that a flow's properties name (section 4.4.3), or None."""
     id_ = properties.get(("symbol", "txn-id"))
     return None if id_ is None else work_of(session, {"txn-id": id_}, LinkError)
 

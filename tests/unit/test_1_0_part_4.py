@@ -66,6 +66,60 @@ def test_all_transfers_of_a_delivery_are_of_one_transaction():
         invariants.check(peer.broker.tables)
 
 
+def test_an_outcome_for_a_delivery_of_another_transaction_ends_the_control_link():
+    """Section 4.4.2: "the delivery MUST NOT be associated with a different non discharged transaction than the outcome. If this happens
+    then the control link MUST be terminated with a transaction-rollback error." Retired in another one, or acquired."""
+    for acquires in (False, True):
+        peer, queue = new(1)
+        ids = [peer.begin_work(), peer.begin_work()]
+        peer.receiver(credit=0)
+        peer.credit(1, **({"properties": {("symbol", "txn-id"): ids[0]}} if acquires else {}))
+        ((number, _),) = peer.messages()
+        if not acquires:
+            peer.retire(ids[0], number)
+        peer.retire(ids[1], number)
+        frames = peer.frames()
+        assert error_in(frames, "detach")[0] == "amqp:transaction:rollback" and not [each for each in frames if each[0] == "end"]
+        peer.give(performative("detach", handle=9, closed=True))
+        peer.broker.run()
+        assert queue.message_count() + queue.unsettled_count() == 1 and not peer.connection.session.mapped[0].works
+        assert peer.broker.tables.transactions_left == peer.broker.limits.transaction_count_max
+        invariants.check(peer.broker.tables)
+
+
+def test_what_was_settled_in_a_transaction_that_fails_comes_to_the_default_outcome_of_its_source():
+    """Section 4.4.4.2: "the resource MUST apply the default outcome": released where the source names none."""
+    for default, count in ((None, 0), (("released", {}), 0), (("modified", {"delivery-failed": True}), 1), (("rejected", {}), None)):
+        peer, queue = new(1)
+        peer.receiver(credit=1, source=("source", {"address": "/queues/q", "default-outcome": default}))
+        ((number, _),) = peer.messages()
+        id_ = peer.begin_work()
+        peer.retire(id_, number)
+        assert peer.discharge(id_, True) == ("accepted", {})
+        assert queue.unsettled_count() == 0 and queue.message_count() == (0 if count is None else 1)
+        if count is not None:
+            peer.credit(1, delivery_count=1)
+            ((_, _, octets, _),) = [each for each in peer.frames() if each[0] == "transfer"]
+            name, fields, _ = composites.read(octets, 0, len(octets)) if count else ("header", {"delivery-count": 0}, 0)
+            assert (name, fields["delivery-count"]) == ("header", count) and (count or octets == data(b"old"))
+
+
+def test_a_settled_posting_that_cannot_be_taken_keeps_its_transaction_from_its_discharge():
+    """Section 4.4.4.1: "Should the resource be unable to process the delivery it MUST NOT allow the successful discharge of the associated
+    transaction." Without a route, and no message at all."""
+    for address, octets, ends in (("/exchanges/amq.direct/nowhere", data(b"x"), False), ("/queues/q", b"\x00\x53\x01\x45", True)):
+        peer, queue = new()
+        peer.attach("settles", 5, False, address, snd_settle_mode=1)
+        id_, other = peer.begin_work(), peer.begin_work()
+        peer.post(id_, b"whole")
+        peer.transfer(5, octets, settled=True, state=in_work(id_))
+        assert (error_in(peer.frames(), "detach")[0] == "amqp:decode-error") if ends else not settled_state(peer)
+        name, fields = peer.discharge(id_)
+        assert name == "rejected" and fields["error"]["condition"] == "amqp:transaction:rollback" and queue.message_count() == 0
+        peer.post(other, b"y")
+        assert peer.discharge(other) == ("accepted", {}) and queue.message_count() == 1
+
+
 def test_a_controller_whose_source_does_not_take_rejected_is_detached():
     """Section 4.2: "If the source does not support the rejected outcome, the transactional resource MUST detach the link to the
     coordinator, with the detach performative carrying the transaction-error"; where it does, the message is rejected with that."""
@@ -128,7 +182,7 @@ PLAIN = sasl("sasl-init", mechanism="PLAIN", initial_response=b"\x00guest\x00gue
 
 
 def test_bytes_6_and_7_and_an_extended_header_of_a_sasl_frame_are_ignored():
-    """Section 5.3.2: "Bytes 6 and 7 of the header are ignored"; "the extended header is ignored"."""
+    """Section 5.3.1: "Bytes 6 and 7 of the header are ignored"; "the extended header is ignored"."""
     for octets in (
         PLAIN[:6] + b"\xff\xfe" + PLAIN[8:],
         bytes((0, 0, 0, len(PLAIN) + 8, 4)) + PLAIN[5:8] + b"extended" + PLAIN[8:],
@@ -141,7 +195,7 @@ def test_bytes_6_and_7_and_an_extended_header_of_a_sasl_frame_are_ignored():
 
 
 def test_an_empty_sasl_frame_and_one_that_is_none_end_the_connection():
-    """Section 5.3.2: "Receipt of an empty frame is an irrecoverable error"; "the frame body MUST contain exactly one AMQP type, whose type
+    """Section 5.3.1: "Receipt of an empty frame is an irrecoverable error"; "the frame body MUST contain exactly one AMQP type, whose type
     encoding MUST have provides=sasl-frame"."""
     for octets in (
         frame.write(frame.SASL, 0, b""),
@@ -163,7 +217,7 @@ def test_an_empty_sasl_frame_and_one_that_is_none_end_the_connection():
 
 
 def test_our_sasl_frames_and_our_open_have_at_most_512_octets():
-    """Sections 5.3.2 and 2.4.1: no frame is larger before max-frame-size is known (MIN-MAX-FRAME-SIZE)."""
+    """Sections 5.3.1 and 2.4.1: no frame is larger before max-frame-size is known (MIN-MAX-FRAME-SIZE)."""
     broker = new_broker()
     peer = Peer(broker, opens=False)
     peer.give(HEADER_SASL)

@@ -74,7 +74,7 @@ def test_a_coordinator_says_what_it_can_do():
 
 
 def test_messages_posted_in_a_transaction_are_there_when_it_is_discharged_and_not_before():
-    """Section 4.4.2."""
+    """Section 4.4.1."""
     peer, queue = new()
     id_ = peer.begin_work()
     for body in (b"a", b"b", b"c"):
@@ -103,7 +103,7 @@ def test_nothing_of_a_transaction_that_fails_takes_effect():
 
 
 def test_deliveries_retired_in_a_transaction_are_settled_with_it():
-    """Section 4.4.3: those that the receiver left unsettled are settled by us when it is discharged."""
+    """Section 4.4.2: those that the receiver left unsettled are settled by us when it is discharged."""
     peer, queue = new(4)
     peer.receiver(credit=4)
     numbers = [number for number, _ in peer.messages()]
@@ -162,7 +162,7 @@ def test_a_queue_that_would_refuse_one_message_has_the_whole_discharge_rejected(
 
 
 def test_what_was_acquired_in_a_transaction_that_fails_goes_back():
-    """Section 4.4.4."""
+    """Section 4.4.3."""
     peer, queue = new(3)
     id_ = peer.begin_work()
     peer.receiver(credit=0)
@@ -229,7 +229,7 @@ def test_errors():
     peer.receiver(credit=1)
     ((number, _),) = peer.messages()
     peer.retire(ids[1], number)
-    peer.retire(ids[2], number)
+    peer.retire(ids[1], number)
     assert peer.expect("end")[1]["error"]["condition"] == "amqp:illegal-state"
     assert peer.broker.counters["internal_errors"] == 0
     assert queue.message_count() == 1
@@ -308,7 +308,7 @@ def test_a_broker_keeps_transactions_for_all_its_sessions_up_to_a_limit():
 
 
 def test_annotations_that_an_outcome_adds_count_as_what_a_transaction_keeps():
-    """transaction_count_max: too many end the session (section 4.4.3), which gives back what it had."""
+    """transaction_count_max: too many end the session (section 4.4.2), which gives back what it had."""
     broker = new_broker(transaction_count_max=12)
     declare(broker)
     peer = Client(broker)

@@ -203,7 +203,7 @@ def scenario_transaction_abort(place):
 
 
 def scenario_transaction_accept(place):
-    """What was accepted in a transaction is gone after its commit (part 4, 4.4.3)."""
+    """What was accepted in a transaction is gone after its commit (part 4, 4.4.2)."""
     connection = connected(place)
     connection.create_sender(place.own_queue).send(Message(body="work"))
 
