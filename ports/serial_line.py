@@ -327,7 +327,7 @@ class SerialConnection(Connection):
             raise ConnectionLost("the connection over %s is over: %s" % (self._stream.name, self._end[1]), self._end[0], self._end[1])
 
     def _move(self, timeout_ms: int) -> None:
-        """Send what is pending, wait for something to read and take it."""
+        """Send pending octets, wait until the line can be read, and read it."""
         link = self._link
         self._poll.modify(self._stream.pollable, select.POLLIN | select.POLLOUT if self._write() else select.POLLIN)
         if self._poll.poll(timeout_ms):
@@ -338,7 +338,7 @@ class SerialConnection(Connection):
         self._write()
 
     def _write(self) -> bool:
-        """Write until nothing is pending or the line takes no more; True when something is left."""
+        """Write until no octets are pending or the device accepts no more. Returns True when some are left."""
         pending = self._link.pending()
         while pending:
             count = self._stream.write(pending)
@@ -352,7 +352,7 @@ class SerialConnection(Connection):
         return False
 
     def _say_goodbye(self) -> None:
-        """Let the peer have the last octets and the end of the session, for a second at most."""
+        """Send the last octets and the session's END, for at most a second."""
         started = now_ms()
         while self._link.is_open and elapsed(now_ms(), started) < GOODBYE_MS:
             self._move(STEP_MS_MAX)

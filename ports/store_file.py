@@ -131,7 +131,7 @@ class FileStore:
         self.make_reserve()
 
     def make_reserve(self) -> None:
-        """Have the reserve, where the disk has twice the room."""
+        """Write the reserve file, if the disk has twice its size free."""
         path = os.path.join(self.path, RESERVE)
         space = os.fstatvfs(self.directory)
         there = os.path.exists(path) and os.path.getsize(path) == self.reserve_size
@@ -146,7 +146,7 @@ class FileStore:
             self.give_reserve()
 
     def give_reserve(self) -> bool:
-        """The disk is full: make room; false when there was no reserve."""
+        """Delete the reserve because the disk is full. Returns false when there was none."""
         try:
             os.remove(os.path.join(self.path, RESERVE))
         except OSError:
@@ -169,7 +169,7 @@ class FileStore:
         self.unsynced += len(octets)
 
     def with_reserve(self, action: "Any", *given: "Any") -> "Any":
-        """Do something, once more without the reserve when the disk is full."""
+        """Call `action`; if the disk is full, give the reserve up and call it once more."""
         try:
             return action(*given)
         except OSError as error:
@@ -224,7 +224,7 @@ class FileStore:
             return b""
 
     def write_file(self, name: str, pieces: list[bytes]) -> None:
-        """Have a file made of these octets, durable: before, or after a power cut, it is as it was or whole."""
+        """Replace a file by these octets, durably: after a power cut it has the old octets or the new ones."""
         path = os.path.join(self.path, name)
         try:
             with open(path + NEW, "wb", opener=private) as file:
@@ -241,7 +241,7 @@ class FileStore:
         self.sync_directory()
 
     def sync_directory(self) -> None:
-        """Make the coming and going of files durable."""
+        """Sync the directory, so that new and removed files survive a power cut."""
         os.fsync(self.directory)
         self.medium_octets += PAGE
 
@@ -305,7 +305,7 @@ class FileStore:
             self.number = None
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the files and unlock the directory."""
         self.close_file()
         os.close(self.directory)
         self.lock.close()

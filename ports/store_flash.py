@@ -207,7 +207,7 @@ class FlashStore:
             at = self.aligned(at + _CHUNK_SIZE + chunk)
 
     def append(self, number: int, octets: bytes | bytearray | memoryview) -> None:
-        """Take octets for the end of a segment."""
+        """Buffer octets for the end of a segment; `sync` programs them."""
         if number != self.number:
             if self.waiting:
                 self.sync(self.number)
@@ -245,7 +245,7 @@ class FlashStore:
         return size
 
     def begin_block(self, part: int) -> bytes:
-        """Take a block that can be erased: the head it is to have. Raises OSError when there is none."""
+        """Erase the next free block. Returns the head it is to have. Raises OSError when no block is free or can be erased."""
         while len(self.free_blocks) > 1:
             block = self.free_blocks.pop(0)
             if self.erase(block):
@@ -293,6 +293,6 @@ class FlashStore:
             self.device.ioctl(3, 0)
 
     def close(self) -> None:
-        """Write what waits."""
+        """Program the buffered octets."""
         if self.number is not None:
             self.sync(self.number)

@@ -162,7 +162,7 @@ class FolderStore:
             pass  # only where a write or a flush has failed before, or nobody asked for durability
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the open segment; its octets are durable."""
         self.finish()
 
 

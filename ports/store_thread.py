@@ -35,7 +35,7 @@ class ThreadedFileStore(FileStore):
         self._begin(self.remove, number)
 
     def ended(self) -> bool:
-        """True when what was begun is done, false while it is under way. Raises OSError when it failed."""
+        """True when the thread has done the job last begun, false while it works. Raises the job's OSError."""
         if not self._idle.is_set():
             return False
         error, self._error = self._error, None
@@ -44,18 +44,18 @@ class ThreadedFileStore(FileStore):
         return True
 
     def wait(self) -> None:
-        """Until what was begun is done."""
+        """Wait until the thread has done the job last begun."""
         self._idle.wait()
 
     def accept(self, _: object) -> None:
-        """The loop was woken; the broker looks by itself."""
+        """Clear the event that woke the loop; the broker asks `ended` by itself."""
         try:
             os.eventfd_read(self.pollable)
         except BlockingIOError:
             return
 
     def close(self) -> None:
-        """End the thread, and let go of the directory."""
+        """End the thread and unlock the directory."""
         self._asked.put(None)
         self._thread.join()
         os.close(self.pollable)

@@ -275,7 +275,7 @@ class Loop:
                 raise
 
     def round(self, timeout_ms: int) -> None:
-        """A step, which may raise."""
+        """One step. Raises what `step` then counts as a fault of the broker's own."""
         now = clock.now_ms()
         left = TICK_MS - ((now - self.ticked) & 0x3FFFFFFF)
         unread = list(self.unread)
@@ -316,7 +316,7 @@ class Loop:
         self.arm()
 
     def wake(self, slots: "Iterable[int]") -> None:
-        """Look at these slots in this step, and tell them the time soon."""
+        """Read and write these slots in this step, and tell their endpoints the time soon."""
         self.awake.update(slots)
         self.alarms.soon.update(slots)
 
@@ -370,7 +370,7 @@ class Loop:
             self.broke(slot, error)
 
     def read_on(self, slot: int, flags: int, most: int | None) -> None:
-        """`read`, which may raise what is no peer's fault."""
+        """Read a slot's stream. Raises for faults of the broker's own; a peer's are the endpoint's affair."""
         endpoint = self.endpoints[slot]
         stream = self.streams[slot]
         if endpoint is None:
@@ -406,11 +406,11 @@ class Loop:
                 return
 
     def has_active(self) -> bool:
-        """True when the broker may have something to deliver."""
+        """True when a queue may have a message to deliver."""
         return self.broker is not None and self.broker.has_active()
 
     def deliver(self) -> None:
-        """Let the broker deliver, and send, as long as sending makes room for more."""
+        """Let the broker deliver and send its octets, again while sending frees send buffers for more deliveries."""
         began = None
         for _ in range(_ROUNDS):
             if self.broker is not None:
@@ -430,7 +430,7 @@ class Loop:
                 return
 
     def looked_at(self) -> list[int]:
-        """The slots at which something may have changed in this step."""
+        """The slots whose streams or endpoints changed in this step."""
         touched = self.collect_touched() if self.collect_touched is not None else None
         if touched:
             self.wake(touched)
@@ -473,7 +473,7 @@ class Loop:
             self.wake(broken)
 
     def arm_slot(self, slot: int) -> None:
-        """The same for one."""
+        """Ask poll for the needs of one slot's endpoint, or remove the slot when its endpoint has closed."""
         endpoint = self.endpoints[slot]
         if endpoint.closed:
             try:
@@ -493,12 +493,13 @@ class Loop:
             self.poller.modify(self.streams[slot].pollable, mask)
 
     def trouble(self, whose: str, error: Exception) -> None:
-        """Have an error of ours counted and told."""
+        """Count a fault of the broker's own, and tell the operator."""
         if self.broker is not None:
             self.broker.guard.trouble(whose + "%s", "", error)
 
     def broke(self, slot: int, error: Exception) -> None:
-        """What was done for a slot has raised: its connection is told and ends; when that raises too, it ends without a word."""
+        """Work for a slot raised `error`: its endpoint tells the peer and ends (`broke`); if that raises too, the loop closes
+        the stream."""
         if self.broker is None:
             raise error  # a client's loop: it is its caller's
         endpoint = self.endpoints[slot]

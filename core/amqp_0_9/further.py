@@ -1,7 +1,7 @@
 """The way of a publish that depends on its headers, found in the route cache for `ingest`: CC, and what headers exchanges compare.
 
 The cache has it under the route and the octets of these fields, with their names, in the message's order (core/broker/further.py). C
-looks there by itself (c_accel/amqp_0_9_further.c), and asks for what is not there.
+looks there by itself (c_accel/amqp_0_9_ingest.c), and asks Python for a way that the cache lacks.
 """
 
 from ..broker import further

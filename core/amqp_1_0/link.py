@@ -96,13 +96,13 @@ class Link:
         return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
 
     def recover(self, fields):
-        """Go on where another link of this name has stopped (section 2.6.13)."""
+        """Resume the deliveries of an earlier link of this name (section 2.6.13)."""
 
     def begin(self):
-        """Our attach is written."""
+        """The broker's attach has been written: the link may send or grant credit."""
 
     def check_name(self):
-        """Raise for a name that is longer than this broker keeps, and for one link more than a connection may have."""
+        """Raise LinkError for a name longer than a quarter of argument_size_max, and for a connection's link beyond channel_max."""
         limits = self.broker.limits
         if len(self.name.encode("utf-8")) > limits.argument_size_max // 4:
             raise LinkError(RESOURCE_ERROR, "a link name of more than %d octets" % (limits.argument_size_max // 4))
@@ -165,18 +165,18 @@ class Link:
     # Ending
 
     def posting(self):
-        """The transaction that a delivery which is half here belongs to, or None."""
+        """The transaction of an incomplete delivery, or None."""
 
     def give_back(self):
-        """Release everything that the link holds; false: some is left."""
+        """Release the link's deliveries and its node, a part each call. Returns false while some are left."""
         return True
 
     def close(self):
-        """The link is closed, and not only detached; false: what ends with it is not all gone yet."""
+        """The peer has closed the link, not only detached it: end its node. Returns false while the node still has messages to drop."""
         return True
 
     def drop(self):
-        """Forget everything that the link holds: its session ends, or its queue is deleted."""
+        """Forget the link's deliveries: its session ends, or its queue is deleted."""
 
     def granted(self, fields):
         """The credit that a flow of a receiver gives (section 2.6.7): it counts from the last delivery that it has seen; None: it has not
@@ -191,7 +191,7 @@ class Link:
         fields["link-credit"] = self.credit
 
     def leave(self):
-        """The name is free."""
+        """Free the link's name for the next link."""
         key = (self.name, self.role)
         if self.protocol.links.get(key) is self:
             del self.protocol.links[key]

@@ -53,7 +53,7 @@ class Sender:
 
 
 class IncomingLink(Link):
-    """One such link."""
+    """An incoming link: its target, credit, and the delivery under way."""
 
     role = False  # the peer's: sender
     credit_wanted = 0  # deliveries that may come or be unsettled at a time; 0: as bounds.py says
@@ -139,7 +139,7 @@ class IncomingLink(Link):
         self.give_credit()
 
     def give_credit(self):
-        """Grant the peer more credit when it has used half of its maximum."""
+        """Grant the peer credit up to its maximum, once it has used half of that."""
         most = self.credit_max
         if self.credit <= most // 2 and most - len(self.unsettled) - self.in_runs > self.credit and self.state == "attached":
             self.session.say_flow(self)
@@ -276,7 +276,8 @@ class IncomingLink(Link):
             self.session.received[delivery.number] = delivery
 
     def payload(self, delivery, octets, at, end, whole):
-        """Octets of a message: false when there is no room for them now. `whole`: they are its last."""
+        """Add octets to the message under way; `whole`: they are its last. Returns false, with nothing changed, when the broker
+        has no memory for them now."""
         if delivery.taken:
             self.delivery = delivery
             return True
@@ -359,13 +360,13 @@ class IncomingLink(Link):
             raise Rejected(error.condition, error.text) from None
 
     def reject(self, delivery, error):
-        """A message cannot be taken, and its link goes on: what is to come of it is dropped."""
+        """Reject the message under way and drop its remaining transfers; the link goes on."""
         delivery.error = error
         self.keep(delivery, b"")
         self.abandon()
 
     def complete(self):
-        """The message is whole. Where it has to wait, so has the connection."""
+        """Publish the complete message. If the broker has no memory for it, the connection waits."""
         if self.delivery.taken:
             self.answered(TAKEN)
             return
@@ -382,7 +383,7 @@ class IncomingLink(Link):
             self.protocol.hold_for_log(self)
 
     def answered(self, outcome):
-        """The broker's answer to a message that is whole (contract.Protocol)."""
+        """Receive the broker's outcome of a published message (contract.Protocol)."""
         delivery = self.delivery
         if self.kept is not None and delivery.second and outcome == TAKEN and delivery.work is None and not delivery.settled:
             termini.of(self.broker).accept(self.kept, delivery.tag)
@@ -403,11 +404,11 @@ class IncomingLink(Link):
         self.session.answer(delivery, outcome)
 
     def may_say(self, name):
-        """True for an outcome that the source takes."""
+        """True for an outcome that the source's outcomes allow."""
         return not self.outcomes or "amqp:%s:list" % name in self.outcomes
 
     def end(self, delivery):
-        """A delivery is whole."""
+        """All transfers of the delivery have come."""
         self.delivery = None
         if delivery.lead:
             self.keep(delivery, b"")
@@ -417,7 +418,7 @@ class IncomingLink(Link):
     # What it holds
 
     def settle(self, delivery):
-        """A delivery is settled: its tag is free, and the peer may have more credit."""
+        """Forget a settled delivery: its tag is free again, and the peer may get more credit."""
         self.unsettled.pop(delivery.tag, None)
         self.session.received.pop(delivery.number, None)
         if self.kept is not None:
@@ -437,12 +438,12 @@ class IncomingLink(Link):
             termini.of(self.broker).detached(self)
 
     def give_back(self):
-        """Nobody waits for what was half sent."""
+        """Release the incomplete message."""
         self.drop()
         return True
 
     def drop(self):
-        """A message that is not whole will not be; nor one that is and waits."""
+        """Drop the incomplete message, and a complete one that waits for memory."""
         if self.protocol.held is self:
             self.protocol.held = None
             self.connection.wait_for_turn()
@@ -454,13 +455,13 @@ class IncomingLink(Link):
             self.session.received.pop(delivery.number, None)
 
     def abandon(self):
-        """Let go of the message; what else was posted in its transaction stays."""
+        """Release the message under way; other messages posted in its transaction stay."""
         self.incoming.transaction = None
         self.incoming.abandon()
 
 
 class Rejected(ProtocolError):
-    """Ends nothing: the message that it is about is rejected."""
+    """Raised to reject one message; its link and session go on."""
 
 
 def transactions():

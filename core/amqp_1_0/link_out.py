@@ -32,7 +32,7 @@ SYMBOLS = ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "am
 
 
 class OutgoingLink(Link):
-    """One such link."""
+    """An outgoing link: its consumer, the receiver's credit, and the rules of its source."""
 
     role = True  # the peer's: receiver
     is_plain_receiver = True
@@ -65,11 +65,11 @@ class OutgoingLink(Link):
     delivery_count = property(lambda self: self.sender.delivery_count, lambda self, count: setattr(self.sender, "delivery_count", count))
 
     def begin(self):
-        """Our attach is written."""
+        """The broker's attach has been written: deliveries may begin."""
         hot_row.see(self)
 
     def open(self, fields):
-        """The consumer behind the link (section 2.6.3); false: what it reads from cannot be made now."""
+        """Make the consumer behind the link (section 2.6.3). Returns false while its queue cannot be made (`must_wait`)."""
         source = fields["source"]
         if source is None:  # by the link's name alone: which subscription there is (JMS mapping, 8.8)
             source = composites.composite(_SUBSCRIPTION)
@@ -137,7 +137,7 @@ class OutgoingLink(Link):
         given["filter"] = taken.echo or None
 
     def end_reading(self):
-        """What was made for a link that cannot be goes."""
+        """Delete the queue and bindings made for a link that the broker then refused."""
         consumer, reading = self.consumer, self.reading
         self.consumer = None
         if consumer is not None:
@@ -146,7 +146,7 @@ class OutgoingLink(Link):
             nodes.close(self.broker, self.protocol.connection, reading.queue, True)
 
     def recover(self, fields):
-        """Deliveries that another link of this name has left, and their receiver knows (section 2.6.13)."""
+        """Resume the deliveries that an earlier link of this name left unsettled and the receiver lists (section 2.6.13)."""
         if fields["unsettled"] is not None and not self.consumer.queue.is_stream:
             self.is_partial = fields["incomplete-unsettled"]
             self.resuming = needed("amqp_1_0.resuming", "links that are resumed")
@@ -168,7 +168,7 @@ class OutgoingLink(Link):
         return self.broker.tables.consumers[self.consumer.handle + layout.CONSUMER_CREDIT]
 
     def flow(self, fields):
-        """The receiver's state: its credit, and whether it wants what there is at once (drain)."""
+        """Set the receiver's credit; with drain, send it the messages there are and use the rest up (section 2.6.7)."""
         if fields["link-credit"] is not None and self.consumer is not None:
             self.broker.consumers.add_credit(self.consumer, min(self.granted(fields), layout.CREDIT_UNLIMITED - 1) - self.left())
         work, self.work = self.work, None if fields["properties"] is None else transactions().acquiring(self.session, fields["properties"])
@@ -193,7 +193,7 @@ class OutgoingLink(Link):
         return True
 
     def has_all(self):
-        """True when nothing that is there can go to this link now."""
+        """True when the queue has no message that this link could get now."""
         queue, session = self.consumer.queue, self.session
         if queue.is_stream:
             return self.consumer.cursor_offset >= queue.readable_offset()
@@ -224,7 +224,7 @@ class OutgoingLink(Link):
     # Ending
 
     def transfer(self, fields, octets, at, end):
-        """A receiver does not send."""
+        """Refuse a transfer: the peer of this link is its receiver."""
         raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
 
     def give_back(self):
@@ -263,7 +263,7 @@ class OutgoingLink(Link):
         return True
 
     def drop(self):
-        """The session ends its consumers."""
+        """Forget the consumer; the session ends it."""
         self.consumer = None
 
 
@@ -281,7 +281,7 @@ def default_of(state):
 
 
 def deliver(link, most, before):
-    """Write up to `most` deliveries: how many."""
+    """Write up to `most` deliveries. Returns their number."""
     consumer, session, broker = link.consumer, link.session, link.broker
     if consumer.queue.is_stream:
         from .deliver_stream import deliver_stream
@@ -338,7 +338,8 @@ def route_noted(broker, message):
 
 
 def too_large(link, queue, size):
-    """True when a link was detached because the next message is larger than its receiver takes; the message stays for others."""
+    """Detach the link when the next message exceeds the receiver's max-message-size, and return true; the message stays for other
+    consumers."""
     if not 0 < link.size_max < size:
         return False
     text = "the next message in queue '%s' has %d octets, and max-message-size of the link is %d" % (queue.name[:64], size, link.size_max)
@@ -347,7 +348,8 @@ def too_large(link, queue, size):
 
 
 def has_room(session, lead, body):
-    """True when a delivery of so many octets can be written whole now, or is larger than can ever be, and can begin."""
+    """True when the send buffer has place for a delivery of so many octets, or the delivery exceeds the buffer and its first transfer
+    fits."""
     send = session.connection.send
     room = send.room() - REPLY_ROOM
     whole = lead + body + 64

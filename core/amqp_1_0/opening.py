@@ -134,7 +134,7 @@ def send_close(protocol, condition, text, info=None):
 
 
 def say_close(protocol, condition, text, info=None):
-    """Send a close with its error; what the peer sends until its own is not looked at."""
+    """Send a close with its error; the broker discards frames until the peer's close."""
     for session in protocol.sessions():
         dispositions.write(session)  # what came before was taken
     protocol.release_all()
@@ -147,12 +147,12 @@ def say_close(protocol, condition, text, info=None):
 
 
 def force(protocol, text):
-    """Close from our side without an error of the peer's (section 2.8.16)."""
+    """Send a close from the broker's side, without an error of the peer (section 2.8.16)."""
     say_close(protocol, CONNECTION_FORCED, text)
 
 
 def end(protocol, *given):
-    """The end, without a word: the peer is at a layer that has none, or does not answer."""
+    """End the stream without a close: the peer's layer has no such frame, or the peer does not answer."""
     protocol.release_all()
     protocol.connection.end()
 

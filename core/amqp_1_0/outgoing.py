@@ -36,7 +36,7 @@ def performative(handle, number, settled, more, whole, tag, state=b"", resume=Fa
 
 
 class Outgoing:
-    """At most one a session. The message is referenced until its last octet is in the send buffer."""
+    """The delivery under way of a session, one at most. It holds a reference to its message until the last octet is in the send buffer."""
 
     def __init__(self, session):
         self.session = session
@@ -73,7 +73,7 @@ class Outgoing:
             self.session.wants_to_write()
 
     def go_on(self):
-        """Write as many transfers as there is room and window for; true when nothing is half written any more."""
+        """Write transfers while the send buffer has place and the peer's window is open. Returns true when the delivery is complete."""
         session = self.session
         send = session.connection.send
         frame_max = session.session.frame_max_out
@@ -111,7 +111,7 @@ class Outgoing:
             send.wrote(at + size)
 
     def abandon(self):
-        """Let go of the message."""
+        """Release the message."""
         if self.message != layout.NONE:
             self.session.broker.tables.release(self.message)
             self.message = layout.NONE

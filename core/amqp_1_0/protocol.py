@@ -66,7 +66,7 @@ class Protocol(Sending):
     # What comes in
 
     def process(self):
-        """Take all frames that are whole; stop at what is incomplete or must wait, or when it is the turn of others."""
+        """Process all whole frames. Stops at one that is incomplete or must wait, and when the connection's turn is over."""
         connection = self.connection
         tables = self.broker.tables
         tables.begin_turn()
@@ -97,7 +97,7 @@ class Protocol(Sending):
         self.flush()
 
     def layer(self):
-        """Take the header of a layer (sections 2.2 and 5.3.1); false: it is not whole."""
+        """Process the header of a layer (sections 2.2 and 5.3.1). Returns false while its eight octets are incomplete."""
         receive = self.receive
         if receive.available() < 8:
             return False
@@ -107,7 +107,7 @@ class Protocol(Sending):
         return True
 
     def one_frame(self):
-        """Take the next frame; false when it is not whole, or must wait."""
+        """Process the next frame. Returns false while it is incomplete, or when it must wait."""
         receive = self.receive
         self.waiting = False
         is_sasl = self.state in SASL_STATES
@@ -130,7 +130,7 @@ class Protocol(Sending):
         return False
 
     def whole_frame(self, channel, octets, at, end):
-        """Take a frame, whose body stands between `at` and `end`; false: it must wait."""
+        """Process a frame, whose body stands between `at` and `end`. Returns false when it must wait."""
         begun = at
         name, fields, at = composites.read(octets, at, end)
         charge(self.broker.tables, at - begun)
@@ -146,7 +146,7 @@ class Protocol(Sending):
         return False
 
     def may_take(self, name):
-        """False when a frame wants a reply and that cannot be written now."""
+        """False when the peer expects a reply to this frame and the send buffer has no place for one now."""
         if name in SILENT:
             return len(self.replies) < 2 * len(self.mapped) + 2
         if self.replies:
@@ -154,7 +154,8 @@ class Protocol(Sending):
         return not self.replies
 
     def process_frame(self, name, channel, fields, octets, at, end):
-        """A frame: false when it must wait. `fields`: of its performative; its payload stands between `at` and `end` of `octets`."""
+        """Process a frame with these `fields` of its performative; its payload stands between `at` and `end` of `octets`. Returns
+        false when it must wait."""
         session = self.mapped.get(channel)
         if self.state != "open" or name in ("open", "close", "begin") or name[:4] == "sasl":
             return self.step(name, channel, fields, octets, at, end)
@@ -171,7 +172,7 @@ class Protocol(Sending):
         return states.step(self, CONNECTION, opening, input_, self, *given)
 
     def hold(self, link):
-        """A complete message finds no room: read no more from this peer until there is."""
+        """The broker has no memory for a complete message of `link`: read no more from this peer until it has."""
         self.held = link
         if self.connection.reading:
             self.broker.counters["held"] += 1
@@ -179,12 +180,12 @@ class Protocol(Sending):
             self.broker.held.append(self.connection)
 
     def hold_for_log(self, link):
-        """A message is done with when the log has what it asked for: read no more from this peer until then."""
+        """A message waits for a record in the log: read no more from this peer until the record is durable."""
         self.held = link
         self.broker.journal.wait_for(self)
 
     def let_leave(self):
-        """Links that were detached give back what they held; false: not all of it yet."""
+        """Detached links give their deliveries and queues back, a part each turn. Returns false while some are left."""
         while self.leaving:
             if not self.leaving[0].give_back():
                 self.connection.wait_for_turn()
@@ -193,7 +194,7 @@ class Protocol(Sending):
         return True
 
     def go_on_later(self):
-        """False: the frame that is being taken goes on in the connection's next turn."""
+        """Go on with the frame under way in the connection's next turn. Returns false."""
         self.connection.wait_for_turn()
         return False
 
@@ -206,7 +207,7 @@ class Protocol(Sending):
         return False
 
     def drain(self):
-        """Look again at the links that drain, as far as `searching` goes; the others are first in the next call."""
+        """Serve the links that drain, within the effort of `searching`; those not reached come first in the next call."""
         for link in list(self.draining):
             if self.searching <= 0:
                 self.connection.wait_for_turn()
@@ -229,7 +230,7 @@ class Protocol(Sending):
         self.step("error", condition, text)
 
     def shut(self, text):
-        """Close from our side without an error of the peer's."""
+        """Close the connection from the broker's side, without an error of the peer."""
         self.step("shut", text)
 
     def lost(self):
@@ -238,7 +239,7 @@ class Protocol(Sending):
         self.release_all()
 
     def release_all(self):
-        """Give back what all sessions hold."""
+        """Every session gives back its deliveries, consumers and links."""
         self.held = None
         for session in list(self.mapped.values()):
             session.step("release")
