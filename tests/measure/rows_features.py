@@ -41,6 +41,7 @@ SCENARIOS = (
     ("limit", "x-delivery-limit (quorum queues)", given("x-queue-type=quorum", "x-delivery-limit=20"), None),
     ("groups", "x-group-key, 2,000 groups", given("x-group-key=device"), OURS),
     ("deduplication", "x-deduplication, the last 1,000 ids", given("x-deduplication=1000"), OURS),
+    ("last_value", "x-last-value-key, 2,000 values, only published to", given("x-last-value-key=device"), OURS),
     ("stream", "a stream, read at its end", STREAM, None),
     ("stream_publish", "a stream, only published to", STREAM, None),
 )
@@ -87,7 +88,7 @@ class Bench:
             return
         try:
             if scenario in SCENARIOS:
-                form = (*CONFIRMS, "--consumers", 0) if name == "stream_publish" else USUAL
+                form = (*CONFIRMS, "--consumers", 0) if name in ("stream_publish", "last_value") else USUAL
                 measured = perf(broker, broker.url, self.seconds, *form, *options)
             else:
                 measured = rows_verbs.run_of(broker, self.seconds, options)

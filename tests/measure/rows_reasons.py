@@ -4,6 +4,12 @@ What is said here was seen in a profile of the broker or follows from the CPU ti
 """
 
 REASONS = {
+    "groups": "Each message goes through Python, in and out: its group is read, and whose it is looked up.",
+    "last_value": "Each message goes through Python: its value is read, and the message that it replaces is dropped.",
+    "expired_dead": "A dead letter is a new message with a history, made and routed in Python (core/queue/features/dead_letter.py).",
+    "over_length_dead": "As a dead letter of a lifetime.",
+    "rejected_dead": "As a dead letter of a lifetime, behind a delivery.",
+    "returned": "Returns are counted in Python (core/queue/features/delivery_limit.py); each message is delivered twice.",
     "get": "Each basic.get goes frame by frame through Python (core/amqp_0_9/verbs.py, core/broker/getting.py): 40 us.",
     "get_one": "A round trip for each message: the clients' own processor time and the kernel's wake-ups are most of it, for every broker.",
     "transactions": "A kept content is taken frame by frame through Python, and again at the commit (core/broker/transaction.py).",

@@ -22,6 +22,17 @@ BODY = 256
 STREAM = ("--argument", "x-queue-type=stream")
 REPLAY = ("--first", "--count", 100000, *CONFIRMS, *STREAM, "--consumer-argument", "x-stream-offset=first")
 OURS = ("leveret", "plain")
+REJECTS = (
+    *CONFIRMS,
+    "--consumers",
+    2,
+    "--argument",
+    "x-dead-letter-exchange=",
+    "--argument",
+    "x-dead-letter-routing-key=leveret-perf-2",
+)
+RETURNS = (*DURABLE, "--confirm", 200, "--ack-every", 50, "--prefetch", 50, "--argument", "x-queue-type=quorum")
+RETURNS += ("--argument", "x-delivery-limit=20")
 
 # name, title, options of verbs_load.py, the columns that can do it (None: all)
 SCENARIOS = (
@@ -54,6 +65,15 @@ SCENARIOS = (
         "a stream read with a filter",
         ("--topology", "filtered", *CONFIRMS, *STREAM, "--consumer-argument", "x-stream-filter=site-7"),
         OURS,
+    ),
+    ("expired_dead", "x-message-ttl 0: each becomes a dead letter", ("--topology", "expired", *CONFIRMS), None),
+    ("over_length_dead", "x-max-length 0: each becomes a dead letter", ("--topology", "over_length", *CONFIRMS), None),
+    ("rejected_dead", "each is rejected and becomes a dead letter", ("--form", "rejects", "--topology", "rejected", *REJECTS), None),
+    (
+        "returned",
+        "each is returned once, x-delivery-limit (quorum queues)",
+        ("--form", "returns", "--topology", "returned", *RETURNS),
+        None,
     ),
 )
 BEYOND = (

@@ -1,8 +1,9 @@
 """Load in forms that `leveret perf` has not: `python tests/measure/verbs_load.py URL FORM [TOPOLOGY] [options of leveret perf]`.
 
 FORM is a row of verbs_worker.FORMS: plain, transactions (of --confirm messages), get (basic.get, --confirm on their way; the queue is
-filled before), replies (requests and direct replies, --confirm on their way), cycles (a queue of its own for each message), turns (many
-publishers, a message each in turn). TOPOLOGY is a row of TOPOLOGIES below: what lies between publisher and queue. With --server-pid the
+filled before), rejects and returns (by the consumer), replies (requests and direct replies, --confirm on their way), cycles (a queue of its
+own for each message), turns (many publishers, a message each in turn). TOPOLOGY is a row of TOPOLOGIES below: what lies between publisher
+and queue. With --server-pid the
 summary has the broker's CPU seconds without the making of queues and bindings.
 
     --first       consumers begin when the publishers have ended; the summary has both rates
@@ -100,6 +101,39 @@ class Filtered(Topology):
     properties = {"headers": {"x-stream-filter-value": "site-7"}}
 
 
+class Dying(Topology):
+    """A queue that nobody consumes and whose messages all die; the consumed queue gets them as dead letters."""
+
+    kind = "direct"
+    keys = ("dying",)
+
+    def __init__(self, argument):
+        self.argument = argument
+
+    def make(self, client, exchange, queues):  # type: ignore[override]  # it has an argument of its own
+        arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queues[0], "x-expires": 60000, **self.argument}
+        client.queue_delete(exchange + "-dying")  # an earlier run's, with other arguments
+        client.queue_declare(exchange + "-dying", durable=True, arguments=arguments)
+        client.exchange_declare(exchange, "direct", durable=True)
+        client.queue_bind(exchange + "-dying", exchange, "dying")
+
+
+class Rejected(Topology):
+    """Two queues; a consumer rejects what comes to the first, another one gets the dead letters from the second."""
+
+    queues = 2
+    deliveries = 2
+
+    def __init__(self, name):
+        self.keys = (name + "-1",)
+
+
+class Returned(Topology):
+    """Each message is delivered, returned, and delivered again."""
+
+    deliveries = 2
+
+
 class Measurement(perf.Measurement):
     """One run, in a form and with a topology."""
 
@@ -180,20 +214,32 @@ class Measurement(perf.Measurement):
         perf.Measurement.write(self, everything)
 
 
+TOPOLOGIES = {  # made of the name of the run's queues
+    "headers": lambda name: Headers(),
+    "topic": lambda name: Topic(),
+    "alternate": lambda name: Alternate(),
+    "cc": SenderSelected,
+    "readers": lambda name: Readers(),
+    "filtered": lambda name: Filtered(),
+    "expired": lambda name: Dying({"x-message-ttl": 0}),
+    "over_length": lambda name: Dying({"x-max-length": 0}),
+    "rejected": Rejected,
+    "returned": lambda name: Returned(),
+}
+
+
 def main():
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     perf.add_arguments(parser)
     parser.add_argument("--form", choices=sorted(FORMS), default="plain")
-    parser.add_argument("--topology", choices=("headers", "topic", "alternate", "cc", "readers", "filtered"))
+    parser.add_argument("--topology", choices=sorted(TOPOLOGIES))
     parser.add_argument("--first", action="store_true", help="the consumers begin when the publishers have ended")
     parser.add_argument("--window", type=int, default=1, help="basic.get on their way")
     parser.add_argument("--server-pid", type=int, required=True)
     options = parser.parse_args()
     perf.check(options)
-    kinds = {"headers": Headers, "topic": Topic, "alternate": Alternate, "readers": Readers, "filtered": Filtered, None: Topology}
-    kinds["cc"] = lambda: SenderSelected(options.queue)
-    topology = kinds[options.topology]()
+    topology = TOPOLOGIES[options.topology](options.queue) if options.topology else Topology()
     options.queues = max(options.queues, topology.queues)
     measurement = Measurement(options, sys.stderr, topology)
     try:

@@ -219,6 +219,45 @@ class Cycler(Side):
         return self.closed or self.given_up
 
 
+class Rejecter(Consumer):
+    """Rejects what comes of its queue's first name, of NAME-1; acknowledges what comes of another, their dead letters."""
+
+    def subscribe(self, settings, queues):
+        self.verdict = "basic_nack" if queues[0].endswith("-1") else "basic_ack"
+        Consumer.subscribe(self, settings, queues)
+
+    def work(self, now):
+        if self.perf.tag - self.acknowledged >= (self.ack_every if self.expected is None else 1):
+            self.acknowledged = self.perf.tag
+            self.send(octets_of(self.verdict, self.perf.tag, True, *((False,) if self.verdict == "basic_nack" else ())))
+        elif len(self.pending):
+            self.send()
+        return False
+
+
+class Returner(Consumer):
+    """Returns all that it has when that is `ack_every` messages, gets them again, and acknowledges them: two deliveries of each."""
+
+    owed = 0  # deliveries that it has returned and not got again
+
+    def work(self, now):
+        count = self.perf.tag - self.acknowledged
+        if self.owed and count >= self.owed:
+            self.acknowledged += self.owed
+            self.owed = 0
+            self.send(octets_of("basic_ack", self.acknowledged, True))
+        elif not self.owed and count >= (self.ack_every if self.expected is None else 1):
+            self.owed = count
+            self.acknowledged = self.perf.tag
+            self.send(octets_of("basic_nack", self.perf.tag, True, True))
+        elif len(self.pending):
+            self.send()
+        return False
+
+    def has_acknowledged(self):
+        return not self.owed and Consumer.has_acknowledged(self)
+
+
 def publisher_worker(kind, small=False):
     """A Worker whose publishers are of this class; `small`: with small buffers."""
 
@@ -291,6 +330,8 @@ FORMS = {
     "transactions": (publisher_worker(TransactionPublisher), Worker),
     "get": (Worker, consumer_worker(Getter)),
     "packs": (Worker, consumer_worker(PackReader)),
+    "rejects": (Worker, consumer_worker(Rejecter)),
+    "returns": (Worker, consumer_worker(Returner)),
     "replies": (publisher_worker(Requester), consumer_worker(Answerer)),
     "cycles": (publisher_worker(Cycler), Worker),
     "turns": (InTurn, Worker),

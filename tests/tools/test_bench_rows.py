@@ -18,8 +18,8 @@ FEW = 400
 
 
 @pytest.fixture(scope="module")
-def broker():
-    server = Serve("--listen", "amqp://127.0.0.1:0")
+def broker(tmp_path_factory):
+    server = Serve("--listen", "amqp://127.0.0.1:0", "--data", str(tmp_path_factory.mktemp("rows")))
     yield server
     server.end()
 
