@@ -1,5 +1,6 @@
 """Writes generated tables into pages, each between two marks: the limits into core/LIMITS.md, from core/limits.py and core/limit_words.py;
-the rooms into core/DESIGN.md, from core/*/README.md; a few figures of the bench into README.md, from the table in tests/measure/README.md.
+the rooms into core/DESIGN.md, from core/*/README.md; a few figures of the bench into README.md and
+tools/PERF.md, from the tables in tests/measure/README.md.
 
     python3 tools/generate_readme.py            write them
     python3 tools/generate_readme.py --check    exit 1 when a page does not have what its source says
@@ -157,7 +158,7 @@ TABLES = (
         lambda: figures(BENCH.read_text(encoding="utf-8")),
     ),
     (
-        "README.md",
+        "tools/PERF.md",
         "<!-- features: written by tools/generate_readme.py -->\n",
         "<!-- end of features -->\n",
         lambda: figures(BENCH.read_text(encoding="utf-8"), "bench of features", FEATURES, ("^C / RabbitMQ",)),

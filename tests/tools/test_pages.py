@@ -342,12 +342,13 @@ def test_the_front_pages_figures_are_rows_of_the_bench():
 
 
 def test_tables_that_are_old_fail_the_check(tmp_path, capsys):
-    for page in ("README.md", "core/LIMITS.md", "core/DESIGN.md"):
+    for page in ("README.md", "tools/PERF.md", "core/LIMITS.md", "core/DESIGN.md"):
         (tmp_path / page).parent.mkdir(exist_ok=True)
         (tmp_path / page).write_text(read(page))
     assert generate_readme.main(["--check"], tmp_path) == 0
     for page, cell in (
         ("README.md", "| acks, prefetch 200, messages/s | "),
+        ("tools/PERF.md", "| transactions of 10 | "),
         ("core/LIMITS.md", "| `channel_max` | "),
         ("core/DESIGN.md", "| [queue](queue/README.md) | "),
     ):
