@@ -1,4 +1,4 @@
-"""What this is called, and which one it is: for the greeting of a connection and for management."""
+"""The product's name and version, for the greeting of a connection and for management."""
 
 PRODUCT = "Leveret"
 

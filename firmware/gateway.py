@@ -40,7 +40,7 @@ def limits_of(given):
 
 
 def access_of(users, limits, nonce):
-    """Who may log in. Raises CannotStart."""
+    """The Access of the settings' users. Raises CannotStart."""
     if not users:
         return default(limits, nonce)
     made = []

@@ -24,7 +24,7 @@ class Alarms:
         self.heap: "list[tuple[Any, int]]" = []  # (time, slot)
 
     def set(self, slot: int, time: int) -> None:
-        """Have `slot` hear the time at `time`, and not before unless it is in `soon`."""
+        """Set the alarm of `slot` to `time`; before that the slot is told the time only while it is in `soon`."""
         self.times[slot] = time
         entry = self.entries[slot]
         if entry is None or time < entry:

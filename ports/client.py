@@ -345,7 +345,7 @@ class Connection(Moving, Events):
             raise NotConfirmed("the broker did not take %d messages" % count)
 
     def confirm_select(self) -> None:
-        """Have the broker confirm the channel's publishes."""
+        """Ask the broker to confirm the channel's publishes."""
         self._ask(self._channel.confirm_select)
 
     def hand_over(self) -> "tuple[Any, int, int]":

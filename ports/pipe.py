@@ -78,7 +78,7 @@ class InsideDial:
         self.pipe: Pipe | None = None
 
     def begin(self) -> None:
-        """Nothing to look up."""
+        """Begin nothing: a pipe has no address to look up."""
 
     def finish(self, loop: object, client: "Any") -> bool:
         """Connect."""

@@ -56,7 +56,7 @@ class Authority:
         self._node = Node(connection, tokens.NODE)
 
     def grant(self, address: str) -> None:
-        """Have the broker take a token for an address. Raises LoginRefused."""
+        """Put a token for an address to the broker. Raises LoginRefused."""
         if address not in self._addresses:
             self._put(address)
             self._addresses.append(address)

@@ -51,7 +51,7 @@ class Table:
 
 
 def words_of(kind: "tuple[Any, ...]") -> str:
-    """What a value of the kind may be."""
+    """The words for the values that a kind allows."""
     words: str = kind[1]
     return words.format(least=kind[2], most=kind[3])
 

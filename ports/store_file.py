@@ -212,7 +212,7 @@ class FileStore:
                 raise
 
     def write_note(self) -> None:
-        """Have the file that says which segments there are to be."""
+        """Write the note of the segments that exist."""
         self.with_reserve(self.write_file, segment_list.FILE, [self.note.octets()])
 
     def read_file(self, name: str) -> bytes:

@@ -141,7 +141,7 @@ class FlashStore:
         return size if 0 < size <= end - at - _CHUNK_SIZE else end - at - _CHUNK_SIZE
 
     def crc_of(self, number: int, part: int, block: int, at: int, size: int) -> bytes:
-        """What a chunk should begin with: its size and CRC."""
+        """The head of a chunk: its size and CRC."""
         whole = size
         crc = crc32(struct.pack(">IHH", number, part, size))
         while size:
@@ -219,7 +219,7 @@ class FlashStore:
         self.waiting_size += len(octets)
 
     def sync(self, number: int) -> None:
-        """Have all that was appended on the medium. After an error a part may be there."""
+        """Program all appended octets. After an error a part of them may be on the medium."""
         if number != self.number or not self.waiting:
             return
         octets = memoryview(b"".join(self.waiting))
@@ -284,7 +284,7 @@ class FlashStore:
             self.waiting_size = 0
 
     def keep_aside(self, number: int, offset: int) -> None:
-        """Have only the octets before `offset` count. What lies behind stays where it is until its block is taken again."""
+        """Cut a segment at `offset`. Octets behind it stay in their blocks until these are erased."""
         self.cuts[number] = offset
         block = self.blocks[number][0]
         if self.cut_of(block) is None:

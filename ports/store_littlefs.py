@@ -71,7 +71,7 @@ class FolderStore:
         return self.note.known()
 
     def write_note(self) -> None:
-        """Have the file that says which segments there are to be."""
+        """Write the note of the segments that exist."""
         octets = self.note.octets()
         with open(self.place(_COPY), "wb") as file:
             file.write(octets)
@@ -147,7 +147,7 @@ class FolderStore:
         self.cut(number, offset)
 
     def cut(self, number: int, size: int) -> None:
-        """Have only the first `size` octets of a segment."""
+        """Cut a segment to its first `size` octets."""
         copy(self.name(number), self.place(_COPY), 0, size)
         os.rename(self.place(_COPY), self.name(number))
 

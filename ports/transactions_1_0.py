@@ -58,7 +58,7 @@ class Transaction:
         receiver.settle(message, *transactions.outcome(self.id, outcome, fields))
 
     def commit(self) -> None:
-        """Have the whole transaction take effect. After NotAccepted none of it has."""
+        """Commit the transaction. After NotAccepted none of its work has taken effect."""
         for sender in self._senders:
             sender.wait_settled()
         self._discharge(False)

@@ -278,7 +278,7 @@ class Measurement:
     # The processes
 
     def settings(self, role, connections):
-        """What a process with all publishers or all consumers is told."""
+        """The settings for a process with all publishers or all consumers."""
         options = self.options
         shared: list = [[] for _ in range(connections)]
         for number in range(max(connections, len(self.queues))):

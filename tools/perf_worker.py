@@ -348,12 +348,12 @@ class Consumer(Side):
         return 1000
 
     def has_acknowledged(self):
-        """Everything that came is acknowledged, and that is sent."""
+        """True when all deliveries are acknowledged and the acknowledgements are sent."""
         return not self.ack_every or self.acknowledged == self.perf.tag and not len(self.pending)
 
 
 def allow_files(count):
-    """Have this process open `count` files, where the system lets it."""
+    """Raise the limit of open files of this process to `count`, where the system allows it."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if least != resource.RLIM_INFINITY and least < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count if most == resource.RLIM_INFINITY else min(count, most), most))

@@ -304,7 +304,7 @@ class Server:
                 line.tick(now_ms())
 
     def _close_store(self):
-        """Have everything on the medium; false when that cannot be."""
+        """Write and sync the log. Returns false when that fails."""
         if self.store is None:
             return True
         good = self.broker.journal.finish()

@@ -47,7 +47,7 @@ def renamings(tree, kept):
 
 
 def of_function(function, kept):
-    """The same of a function. None of its names is that of another function's argument: those within it are left alone."""
+    """The renamings of a function's arguments. Functions within it keep theirs, so no two functions share a name."""
     given = function.args
     inner = [each for each in ast.walk(function) if isinstance(each, SCOPES) and each is not function]
     bound = {name for each in inner for name in bound_in(each)}

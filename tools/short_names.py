@@ -128,11 +128,11 @@ class File:
             self.visit(each, class_, scope)
 
     def renamings(self, chosen):
-        """What is renamed of the attributes: [(line, first and last column in UTF-8 octets, new name)]."""
+        """The renamings of attributes: [(line, first and last column in UTF-8 octets, new name)]."""
         return [(*place.place, chosen[place.name]) for place in self.places if place.name in chosen]
 
     def variables(self, path, asked, known):
-        """The same of its variables, but for those in `asked`, what other sources ask for."""
+        """The renamings of a source's variables, except the names in `asked`, which other sources use."""
         table = symtable.symtable(self.text, path, "exec")
         mine = {
             each.get_name() for each in table.get_symbols() if each.is_assigned() and not each.is_namespace() and not each.is_imported()

@@ -48,7 +48,7 @@ def pack(broker, quicker, entry, most, octets_max):
 
 
 def pack_here(broker, entry, most, octets_max, is_merged):
-    """The same in Python; `is_merged`: with those, too."""
+    """Pack in Python; `is_merged`: reworked records too."""
     tables = broker.tables
     entries, messages, arena, block_size = tables.entries, tables.messages, tables.arena, tables.block_size
     size = HEAD_SIZE

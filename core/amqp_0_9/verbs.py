@@ -61,7 +61,7 @@ def release(session, channel):
 
 
 def release_content(session, channel):
-    """The same in the middle of a content."""
+    """Release a channel whose content is incomplete."""
     session.begun -= 1
     release(session, channel)
 

@@ -42,7 +42,7 @@ def name_of(given):
 
 
 class BrowsingLink(Link):
-    """One such link."""
+    """A link that browses a classic queue: it copies messages and settles none in the queue."""
 
     role = True  # the peer's: receiver
 

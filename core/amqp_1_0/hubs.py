@@ -29,7 +29,7 @@ _VALUE = 0x77
 
 
 class Unknown(Exception):
-    """What was asked for is not there: the status and a sentence."""
+    """A request names a hub or a partition that does not exist: the status and a sentence."""
 
 
 def asks(given):

@@ -398,7 +398,7 @@ class IncomingLink(Link):
         self.answer(delivery, outcome)
 
     def answer(self, delivery, outcome):
-        """Have the peer told what a delivery came to; raises what cannot be told to its source (section 3.5.3, outcomes)."""
+        """Tell the peer the outcome of a delivery. Raises the error where the source does not allow that outcome (section 3.5.3)."""
         if outcome == REFUSED and not delivery.settled and not self.may_say("rejected"):
             raise delivery.error or LinkError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
         self.session.answer(delivery, outcome)

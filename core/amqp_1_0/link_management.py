@@ -105,7 +105,7 @@ class Requests(IncomingLink):
         return None
 
     def drop(self):
-        """What is under way is not answered."""
+        """Drop the request under way unanswered."""
         self.request = None
         IncomingLink.drop(self)
 
@@ -142,7 +142,7 @@ class Responses(Link):
         raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
 
     def give_back(self):
-        """What waits for it waits no more."""
+        """Drop the responses that wait for this link."""
         self.drop()
         return True
 

@@ -154,7 +154,7 @@ class OutgoingLink(Link):
             self.protocol.places.reserve(self, POSITION_SIZE * len(self.resumed))
 
     def attach_fields(self, fields):
-        """Those of our attach."""
+        """The fields of our attach."""
         given = Link.attach_fields(self, fields)
         given["unsettled"] = None if self.resumed is None else self.resuming.map_of(self.resumed)
         return given

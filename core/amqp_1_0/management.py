@@ -421,7 +421,7 @@ def check_ends(request, source, to_queue, destination):
 
 
 def bindings(broker, source, to_queue, destination, key):
-    """Those between two ends with a key."""
+    """The bindings between two ends with a key."""
     target = (broker.queues if to_queue else broker.exchanges).get(destination)
     if target is None:
         return []
@@ -448,7 +448,7 @@ def described_binding(binding):
 
 
 def hash_of(arguments):
-    """What stands for a binding's arguments in its path: none, or six letters."""
+    """The part of a binding's path that stands for its arguments: empty, or six letters."""
     if not arguments:
         return ""
     octets = b"".join([types.encode(name) + types.encode(native(arguments[name])) for name in sorted(arguments)])

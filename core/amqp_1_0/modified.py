@@ -95,7 +95,7 @@ def annotate(broker, queue, entry, given):
 
 
 def tell(broker, queue, entry, error):
-    """Have the dead letter that an entry's message becomes say why it was rejected; without room it does not say so."""
+    """Note in the dead letter of an entry's message why it was rejected; without memory for the note the letter goes without."""
     tables = broker.tables
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     changes = reading.annotations_of(tables, message)

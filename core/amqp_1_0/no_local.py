@@ -94,7 +94,7 @@ class Noted(Rule):
         return not self.own[at] & bit
 
     def is_over(self):
-        """True when its consumer has gone."""
+        """True when the consumer has gone."""
         return Rule.is_over(self) or self.consumer not in self.queue.consumers
 
     def tick(self, broker, queue):
@@ -103,7 +103,7 @@ class Noted(Rule):
             self.remove()
 
     def remove(self):
-        """It is a rule of its queue no more."""
+        """Remove the rule from its queue."""
         queue = self.queue
         termini.of(self.broker).local_rules -= 1
         queue.rules.features.remove(self)
@@ -121,12 +121,12 @@ def place_of(message):
 
 
 def owner_of(protocol):
-    """Whose messages a peer's links with the filter do not get."""
+    """The owner whose messages a peer's links with the filter do not get: its container's name, or the protocol."""
     return protocol.container_id or protocol
 
 
 def keep_out(broker, queue, owner):
-    """Have a subscription's queue get no messages of `owner`: once."""
+    """Add the rule that a subscription's queue gets no messages of `owner`, unless the queue has it."""
     if queue.rules is None or not [rule for rule in queue.rules.features if isinstance(rule, Kept)]:
         Kept(broker, queue, owner)
 
@@ -143,7 +143,7 @@ def look_for_kept(broker):
 
 
 def publishing(protocol, publish):
-    """What publish() answers, while the peer of `protocol` is known to be the publisher."""
+    """Call `publish()` while the rules know the peer of `protocol` as publisher. Returns its answer."""
     kept = protocol.broker.kept
     if kept is None or not kept.local_rules:
         return publish()

@@ -225,7 +225,7 @@ def plain(value):
 
 
 def lettered(value):
-    """The same with the letter that field_table.encode writes it with."""
+    """A header's value with the letter of its exact type (core/message/README.md), as field_table.encode writes it."""
     if isinstance(value, bytes):
         return ("S", value)
     if isinstance(value, int) and not isinstance(value, bool):

@@ -168,7 +168,7 @@ class Protocol(Sending):
         return session.process_frame(name, fields, octets, at, end)
 
     def step(self, input_, *given):
-        """Let the connection do what CONNECTION says of an input: what the action answers."""
+        """Run the connection's action for an input, by the table CONNECTION. Returns the action's answer."""
         return states.step(self, CONNECTION, opening, input_, self, *given)
 
     def hold(self, link):
@@ -248,5 +248,5 @@ class Protocol(Sending):
             self.broker.kept.ended(self)
 
     def sessions(self):
-        """Those that are open (contract.Session)."""
+        """The open sessions (contract.Session)."""
         return [each for each in self.mapped.values() if not each.closing]

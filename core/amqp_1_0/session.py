@@ -101,7 +101,7 @@ class Session:
 
     @property
     def closing(self):
-        """True when it has ended, and its deliveries are on their way back (contract.Session)."""
+        """True when the session has ended and its deliveries go back to their queues (contract.Session)."""
         return self.state != "mapped"
 
     # What comes in
@@ -117,11 +117,11 @@ class Session:
         return True
 
     def step(self, input_, *given):
-        """Have the session do its action for an input, by SESSION: returns the action's answer."""
+        """Run the session's action for an input, by the table SESSION. Returns the action's answer."""
         return states.step(self, SESSION, mapping, input_, self, *given)
 
     def do_on_link(self, link, action, *given):
-        """Have a link do an action; an error ends the link, the session or the connection: returns the action's answer."""
+        """Run an action of a link; its error ends the link, the session or the connection. Returns the action's answer."""
         try:
             return action(*given)
         except ProtocolError as error:
@@ -174,7 +174,7 @@ class Session:
         self.session.wants_to_write(self)
 
     def say_flow(self, link=None):
-        """Have a flow tell the peer our windows, and a link's state."""
+        """Note that a flow is to tell the peer our windows, and the state of `link`."""
         if link is None:
             self.wants_flow = True
         elif link not in self.flows:
@@ -222,7 +222,7 @@ class Session:
         self.session.write(hot_out.flow(self.number, fields))
 
     def wake(self):
-        """Have our queues deliver again: the peer's window has opened, or a delivery is whole."""
+        """Activate the queues of our links again: the peer's window has opened, or a delivery is complete."""
         for consumer in self.consumers.values():
             self.broker.activate(consumer.queue)
 

@@ -139,7 +139,7 @@ class Work(Transaction):
                 raise Rejected(error.condition, error.text) from None
 
     def settle_ours(self):
-        """What was retired and not settled is settled by us, when the log has the discharge."""
+        """Settle the deliveries that the transaction retired and the peer left unsettled, once the discharge is durable."""
         session = self.session
         journal = session.broker.journal
         needs = 0 if journal is None else journal.promise()
@@ -151,7 +151,7 @@ class Work(Transaction):
         session.wants_to_write()
 
     def ended(self):
-        """It is discharged."""
+        """The transaction has been discharged."""
         self.is_over = True
         self.retired, self.ours, self.acquired = [], [], []
         self.session.works.pop(self.id, None)
@@ -277,7 +277,7 @@ class Coordinator(IncomingLink):
         return work.id
 
     def discharge(self, work):
-        """Have a transaction take effect; false: not yet."""
+        """Apply a transaction's work. Returns false while some is left."""
         try:
             if not work.discharge():
                 return False
@@ -296,7 +296,7 @@ class Coordinator(IncomingLink):
         del self.works[work.id]  # last: one that raises stays, and ends with its link
 
     def fail(self, work):
-        """Have a transaction fail; false: not all is back yet."""
+        """Undo a transaction's work. Returns false while some is left."""
         if not work.fail():
             return False
         del self.works[work.id]

@@ -21,7 +21,7 @@ AGAIN_MS = 1000
 
 
 class Guard:
-    """What a broker does about faults of its own. Nothing here raises."""
+    """The broker's handling of its own faults. No method raises."""
 
     def __init__(self, broker):
         self.broker = broker

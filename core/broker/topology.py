@@ -535,7 +535,7 @@ class Removal:
         self.queue = queue
 
     def work(self):
-        """Let go of some more."""
+        """Delete a further part."""
         if self.broker.queue_objects.get(self.queue.handle) is self.queue and not self.broker.topology.end_some(self.queue):
             self.broker.jobs.append(self)
 

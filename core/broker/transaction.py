@@ -28,7 +28,7 @@ TURN_LOOKED_AT = 4096  # kept settlements that one turn checks
 
 
 class Transaction:
-    """What one session has kept since the last commit or rollback; all sessions together transaction_count_max things."""
+    """Publishes and settlements of one session since its last commit or rollback; all sessions keep transaction_count_max at most."""
 
     def __init__(self, tables):
         self.tables = tables

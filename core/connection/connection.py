@@ -168,7 +168,7 @@ class Connection:
             self.broker.behind.append(self)
 
     def go_on(self):
-        """It is this connection's turn again."""
+        """Begin another turn of this connection."""
         self.has_turn = True
         if not self.closed:
             self.send.touch()

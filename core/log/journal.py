@@ -215,7 +215,7 @@ class Journal:
         self.log.owes_sync = True
 
     def note_settled(self, queue, first, end):
-        """Have positions written as settled."""
+        """Write records that settle these positions."""
         if first >= end:
             return  # recovery would refuse the record, with all that stands in it
         if self.broker.queues.get(queue.name) is not queue:
@@ -305,7 +305,7 @@ class Journal:
     # Time
 
     def touch(self):
-        """Something is about to be appended."""
+        """Note when the oldest record that is not yet written was appended: call it before each append."""
         if not self.was_dirty:
             self.was_dirty = True
             self.dirty_since = self.broker.now
@@ -366,7 +366,7 @@ class Journal:
             self.broker.guard.resume([session.connection for session in waiting])
 
     def wait_for(self, session):
-        """Have a session go on after the next commit."""
+        """Resume a session after the next commit."""
         if session not in self.waiting:
             self.waiting.append(session)
 

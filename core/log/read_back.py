@@ -31,7 +31,7 @@ class ReadBack:
         self.known = {}  # (segment, offset) of a record that was good in this turn -> (type, size of its payload)
 
     def at(self, number, offset, size):
-        """Have `size` octets from `offset` of a segment in the buffer: where they begin in it. Raises Damaged, OSError."""
+        """Read `size` octets from `offset` of a segment into the buffer. Returns where they begin in it. Raises Damaged, OSError."""
         if number != self.number or offset < self.start or offset + size > self.start + len(self.buffer):
             self.buffer = b""
             self.buffer = self.store.read(number, offset, max(size, self.piece))

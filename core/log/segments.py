@@ -173,7 +173,7 @@ class Log:
         return self.size() + reserve > self.size_max
 
     def has_no_room(self, octets):
-        """True when there is no room for a message of so many octets now."""
+        """True when the log has no place for a message of so many octets now."""
         if self.free is not None and self.free() < octets + self.parts_size + self.segment_size // 4:
             return True
         return self.tight() or self.size() + octets > self.size_max
@@ -451,7 +451,7 @@ class Reader:
         self.damage = None
 
     def fill(self, size):
-        """Have at least `size` octets in the buffer; false at the end of the segment."""
+        """Read until the buffer has at least `size` octets. Returns false at the end of the segment."""
         while len(self.buffer) - self.at < size:
             start = self.offset + len(self.buffer) - self.at
             more = self.store.read(self.number, start, max(size, self.CHUNK))

@@ -34,12 +34,12 @@ class Settled:
             self.set_bits(first, end)
 
     def add_one(self, position):
-        """The same for one position."""
+        """Settle one position."""
         self.end = max(self.end, position + 1)
         self.set_bits(position, position + 1)
 
     def set_bits(self, first, end):
-        """The same for positions that fill no page."""
+        """Settle the positions [first, end), in pages that they do not fill."""
         while first < end:
             number = first >> _SHIFT
             stop = min(end, (number + 1) << _SHIFT)
@@ -48,7 +48,7 @@ class Settled:
             first = stop
 
     def set_in_page(self, number, first, end):
-        """The same within one page."""
+        """Settle the positions [first, end) of page `number`."""
         bits = self.pages.get(number)
         if bits is None:
             bits = self.pages[number] = bytearray(PAGE >> 3)
@@ -85,7 +85,7 @@ class Settled:
         return position
 
     def forget_below(self, position):
-        """Nobody asks for positions below this one any more."""
+        """Forget the positions below this one: no caller asks for them again."""
         number = position >> _SHIFT
         if number > self.lowest:
             for page in [page for page in self.pages if page < number]:

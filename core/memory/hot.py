@@ -453,7 +453,7 @@ def find_tag(entries, channels, state, channel, tag):
 
 
 def find_indexed(entries, channels, state, channel, tag):
-    """The same from the index of tags, into which come the entries up to the one asked for, each once."""
+    """The channel's entry with a tag, by the index of tags; entries up to that one enter the index first, each once."""
     slots = state[STATE_TAGS]
     mask = state[STATE_TAG_MASK]
     chains = slots + mask + 1

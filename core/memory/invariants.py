@@ -144,7 +144,7 @@ STATE = (
 
 
 class Wrong(Exception):
-    """Something that the broker promises does not hold."""
+    """An invariant does not hold: record, field, the value wanted and the actual value."""
 
 
 def same(record, handle, field, wanted, value):

@@ -28,7 +28,7 @@ class SendBuffer:
         self.busy = False
 
     def touch(self):
-        """Something about its connection may have changed that the port wants to know: see engine.Plain.collect_touched."""
+        """Tell the port to look at the connection of this buffer again (engine.Plain.collect_touched)."""
         if not self.is_touched:
             self.is_touched = True
             self.next_touched = self.engine.touched

@@ -45,14 +45,14 @@ def field_of(tables, message, name):
 
 
 def header_of(tables, message, name):
-    """The same of one header."""
+    """One header of a message as receivers get it, None: the message has none."""
     changes = tables.annotations_of(message)
     changes = annotations.read(changes).get("headers") if changes else None
     return given(changes, format_of(tables, message).header, tables.properties_of(message), name)
 
 
 def given(changes, read, octets, name):
-    """What `changes` say of a name, else what `read` reads in the octets."""
+    """The value of a name in `changes`, else the one that `read` gives from the octets."""
     if not changes or name not in changes:
         return read(octets, name)
     return None if changes[name] is annotations.GONE else changes[name]

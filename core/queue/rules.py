@@ -192,7 +192,7 @@ def check(subject, arguments):
 
 
 def check_queue(subject, arguments):
-    """The same for a queue of any type; arguments that this broker does not know are accepted."""
+    """Check the arguments of a queue of any type, as `check` those of a classic one; unknown arguments are accepted."""
     type_ = arguments.get("x-queue-type", "classic")
     if type_ == "stream":
         needed("queue.stream_arguments", "streams").check(subject, arguments)

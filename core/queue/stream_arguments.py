@@ -17,7 +17,7 @@ ROWS = (
 
 
 def names():
-    """Those of ROWS."""
+    """The names of the arguments in ROWS."""
     return [row[0] for row in ROWS]
 
 

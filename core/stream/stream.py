@@ -373,7 +373,7 @@ class Stream(Queue):
         self.dropped = dropped
 
     def note_kept(self, journal):
-        """Have the log note the offsets that its consumers' names have come to."""
+        """Write the offsets that the stream keeps for its consumers' names to the log."""
         for consumer in self.consumers:
             self.keep(consumer)
         for name in self.kept:

@@ -286,7 +286,7 @@ class StreamSource(Side):
         Side.ended(self, code, text)
 
     def backlog(self) -> "dict[str, Any]":
-        """What has not been sent, as far as the broker has told."""
+        """Figures of the messages not yet sent, by name, as far as the broker has told; {}: it has told nothing."""
         facts = self.facts
         if facts is None:
             return {}

@@ -178,7 +178,7 @@ class Target10(Side, Events):
         Side.ended(self, 0, text)
 
     def _refusal(self, address: "str | None", condition: str, text: str) -> str:
-        """What is said of a link that upstream does not give, or ends."""
+        """The sentence about a link that upstream refuses or ends."""
         target = "the anonymous terminus" if address is None else "address %r" % address
         why = ("%s %s" % (condition or "no reason told", text)).strip()
         advice = ADVICE.get(condition, "see that it is there and that this user may send to it")

@@ -47,7 +47,7 @@ class QueueStreamReader(DataSourceStreamReader):
         self._taken: list[Any] = []  # (number, message, number of its connection) that are not acknowledged
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to the executors: no connection."""
+        """The state that executors get: without the connection."""
         return dict(self.__dict__, _connection=None, _taken=[], _waiting=[])
 
     def initialOffset(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def score_bucket(table: Any, folder: str, batch: int) -> Array:
 
 
 def _newest(places: Places, states: Array, seen: Array) -> Known:
-    """What is remembered of the series: all, or the SERIES_MAX that had a reading last."""
+    """The series to remember: all, or the SERIES_MAX with the newest readings."""
     if len(places) <= SERIES_MAX:
         return places, states, seen
     kept = numpy.sort(numpy.argsort(-seen, kind="stable")[:SERIES_MAX])

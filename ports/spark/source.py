@@ -320,7 +320,7 @@ class Patience:
 
 
 def patiently(options: Options, ask: Callable[[], T]) -> T:
-    """What `ask()` gives, asked again while the broker cannot be reached."""
+    """The result of `ask()`, called again while the broker cannot be reached."""
     patience = Patience(options.retry_s)
     while True:
         try:

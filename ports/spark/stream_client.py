@@ -40,7 +40,7 @@ _OFFSET_MARK = b"\x0fx-stream-offsetl"  # the header as it stands in a field tab
 
 
 class StreamError(Exception):
-    """What was asked for cannot be had; asking again does not help."""
+    """The broker cannot give what the query asks for; asking again does not help."""
 
 
 class StreamUnavailable(StreamError):

@@ -96,7 +96,7 @@ class Tables:
         return os.path.join(self.path, *names)
 
     def glob(self, table: str) -> str:
-        """What to give to a Parquet reader."""
+        """The pattern of paths for a Parquet reader."""
         if table == WINDOWS:
             return self.at(WINDOWS, "windows.parquet" if len(parquet_files(self.at(WINDOWS))) < 2 else "*.parquet")
         return self.at(table, "*", "*", "*.parquet") if table == RAW else self.at(table, "*.parquet")
@@ -194,7 +194,7 @@ class Tables:
         os.replace(temporary, path)
 
     def recorded(self, batch: int) -> Noted | None:
-        """What is noted of one batch, None when it is not done."""
+        """The record of a batch, None while it is unfinished."""
         try:
             with open(self.at("_batches", f"{batch:08}.json"), encoding="utf-8") as file:
                 noted: Noted = json.load(file)
@@ -203,7 +203,7 @@ class Tables:
         return noted
 
     def newest(self) -> Noted | None:
-        """What is noted of the newest batch, None when there is none."""
+        """The record of the newest batch, None when there is none."""
         numbers = self._recorded_numbers()
         return self.recorded(numbers[-1]) if numbers else None
 

@@ -81,7 +81,7 @@ class Message:
 
     @property
     def redelivered(self):
-        """True when it may have been delivered before; deliver and get-ok."""
+        """True when the message may have been delivered before (basic.deliver, basic.get-ok)."""
         return self.octets[self._exchange_at - 1] & 1 != 0
 
     @property

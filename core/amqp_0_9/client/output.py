@@ -44,7 +44,7 @@ class Output:
         return self._octets[self._start : self._end]
 
     def is_empty(self):
-        """Nothing is to be sent."""
+        """True when no octets wait."""
         return self._start == self._end
 
     def sent(self, n):

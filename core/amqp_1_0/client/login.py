@@ -18,13 +18,13 @@ class Simple:
         return self._response
 
     def next(self, challenge):
-        """It has one response, which a server may ask for once more with an empty challenge."""
+        """Answer a challenge with the mechanism's one response; a server may ask for it again with an empty challenge."""
         if challenge:
             raise ProtocolError(ACCESS_REFUSED, "the peer asks for more than the log-in has")
         return self._response
 
     def finished(self, octets):
-        """Nothing is proved."""
+        """True: the mechanism asks for no proof of the server."""
         return True
 
 

@@ -163,7 +163,7 @@ def code_of(value):
 
 
 def named_fields(fields):
-    """Those that are given, without the tuple that names a type."""
+    """The fields that have a value, by name, without the tuples that name their types."""
     return {name: plain(fields[name]) for name in fields if fields[name] is not None and fields[name] != []}
 
 

@@ -30,7 +30,7 @@ class Controller(Sender):
         return self.send(section(_VALUE, composites.described("declare", {})))
 
     def discharge(self, id_, fail=False):
-        """Have a transaction take effect, or fail: the number of that message, or 0 as Sender.send."""
+        """Discharge a transaction: commit it, or roll it back. Returns the number of the message sent, or 0 as Sender.send."""
         return self.send(section(_VALUE, composites.described("discharge", {"txn-id": id_, "fail": fail})))
 
 
