@@ -5,6 +5,7 @@ import struct
 
 from leveret.core.log import segments
 from leveret.core.log.definition_records import plain
+from leveret.core.recovery import record_check
 from leveret.core.recovery.record_check import DEPTH_MAX, IDENTITY_MAX, POSITION_MAX, check_value, fault_of
 
 QUEUE = {"kind": "queue", "name": "q", "id": 1, "auto_delete": False, "arguments": {}}
@@ -135,3 +136,20 @@ def test_values_have_so_many_levels_and_no_more():
     for _ in range(DEPTH_MAX - 1):
         deep = [deep]
     assert refused(deep) == "" and refused([deep]) == refused({"k": deep}) == "too deep"
+
+
+def test_a_check_that_finds_no_memory_is_no_fault_of_the_record():
+    """A record that is passed over is lost: a start that has no memory for it ends with that error and leaves the log as it is."""
+    for error, told in ((MemoryError(), "raised"), (ValueError("no number"), "it cannot be read (no number)")):
+
+        def check(payload, at, size, error=error):
+            raise error
+
+        record_check.CHECKS[250] = check
+        try:
+            fault = fault_of(250, b"", 0, 0)
+        except MemoryError:
+            fault = "raised"
+        finally:
+            del record_check.CHECKS[250]
+        assert fault == told
