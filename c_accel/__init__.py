@@ -314,6 +314,10 @@ class Engine:
         window.end, window.tail = flat.position, flat.tail
         return at, flat.octets
 
+    def publish_kept(self, channel, message):
+        """See core/broker/kept.py."""
+        return lib.leveret_publish_kept(self.pointers, channel, message)
+
     def purge(self, queue, most):
         """See core/broker/engine.py."""
         lib.leveret_purge(self.pointers, queue, most)

@@ -91,6 +91,27 @@ static void read_id(const leveret_tables *t, const uint8_t *source, int32_t at)
             t->identities->read = ID_UNREAD;
 }
 
+static int32_t may_keep(const int32_t *state, int32_t channel, int32_t blocks_needed)
+{
+    if (state[STATE_KEEP] < 1 || state[POOL_BLOCKS + 2] < blocks_needed || state[POOL_MESSAGES + 2] < 1)
+        return 0;
+    return state[STATE_KEPT_HEAD] < 0 || state[STATE_KEPT_CHANNEL] == channel;
+}
+
+static void keep(const leveret_tables *t, int32_t channel, int32_t message)
+{
+    int32_t *state = t->state;
+    t->messages[message + MESSAGE_REFERENCES] = 1;
+    if (state[STATE_KEPT_HEAD] < 0) {
+        state[STATE_KEPT_HEAD] = message;
+        state[STATE_KEPT_CHANNEL] = channel;
+    } else {
+        t->messages[state[STATE_KEPT_TAIL] + MESSAGE_SEGMENT] = message + 1;
+    }
+    state[STATE_KEPT_TAIL] = message;
+    state[STATE_KEEP] -= 1;
+}
+
 /* A publish up to its body: where it stands in `source`, and what it takes. */
 typedef struct {
     int32_t route;
@@ -102,11 +123,12 @@ typedef struct {
     int32_t blocks;
     int32_t slot; /* of its way */
     int32_t by_fields; /* which depends on its headers */
+    int32_t keeps; /* a transaction has it, no queue yet */
     int32_t logged; /* may_push's answer */
 } figures;
 
 /* Check the method frame of `size` octets at state[AT] and the content header behind it: 0, or why they are not for C. */
-static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t size, figures *f)
+static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size, figures *f)
 {
     int32_t *state = t->state;
     int32_t start = state[STATE_AT];
@@ -127,8 +149,9 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     }
     if (f->slot < 0)
         return ASK_ROUTE;
+    f->keeps = t->channels[channel + CHANNEL_PLAIN] - 1;
     const int32_t *target = t->route_targets + t->routes[f->slot + ROUTE_TARGETS];
-    if (t->queues[*target + QUEUE_PLAIN] == NOT_PLAIN)
+    if (!f->keeps && t->queues[*target + QUEUE_PLAIN] == NOT_PLAIN)
         return ASK;
     int32_t header = f->header = start + size + 8;
     f->behind = header_end(t, source, start, header);
@@ -142,12 +165,14 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
         f->slot = further_way(t, source, start, f->route, f->route_size, header);
         if (f->slot < 0)
             return ASK_ROUTE;
-        if (t->queues[t->route_targets[t->routes[f->slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == NOT_PLAIN)
+        if (!f->keeps && t->queues[t->route_targets[t->routes[f->slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == NOT_PLAIN)
             return ASK;
     }
     f->by_fields = way >= 0 || checked == SELECTED;
     f->properties_size = f->behind - header - 20;
     f->blocks = (f->route_size + f->properties_size + f->body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    if (f->keeps)
+        return checked == SELECTED || source[start + 6 + size] & 1 || !may_keep(state, channel, f->blocks) ? ASK : 0;
     if (t->identities)
         read_id(t, source, header + 19);
     f->logged = may_push(t, f->slot, state[STATE_LIFETIME], f->blocks, f->body);
@@ -165,7 +190,7 @@ static int32_t append_head(const leveret_tables *t, const uint8_t *source, const
 static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size)
 {
     figures f;
-    int32_t message, answer = read_head(t, source, size, &f);
+    int32_t message, answer = read_head(t, source, channel, size, &f);
     if (answer)
         return answer;
     int32_t whole = body_end(t, source, t->state[STATE_AT], f.behind, f.body);
@@ -184,7 +209,10 @@ static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, in
             append(t, message, source, at + HEAD, size);
         }
     }
-    publish(t, channel, f.slot, message, f.logged);
+    if (f.keeps)
+        keep(t, channel, message);
+    else
+        publish(t, channel, f.slot, message, f.logged);
     return whole;
 }
 
@@ -284,7 +312,7 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
             return channel;
         if (source[at + 10] == BASIC_PUBLISH)
             behind = ingest_publish(t, source, channel, size);
-        else if (size == 13 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
+        else if (size == 13 && t->channels[channel + CHANNEL_PLAIN] == 1 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
             behind = ingest_settlement(t, source, channel);
         else
             return ASK;
@@ -299,7 +327,9 @@ int32_t leveret_amqp_0_9_begin(const leveret_tables *t, const int32_t *numbers, 
 {
     figures f;
     int32_t size, channel = method_at(t, numbers, in->octets, &size), start = t->state[STATE_AT];
-    if (channel < 0 || in->octets[start + 10] != BASIC_PUBLISH || read_head(t, in->octets, size, &f))
+    if (channel < 0 || in->octets[start + 10] != BASIC_PUBLISH || t->channels[channel + CHANNEL_PLAIN] != 1)
+        return 0;
+    if (read_head(t, in->octets, channel, size, &f))
         return 0;
     if (f.logged != PLAIN || f.by_fields || t->state[STATE_END] - f.behind < HEAD)
         return 0;
@@ -322,7 +352,7 @@ int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *i
 {
     uint8_t route[2 * 256];
     int32_t *state = t->state, *record = t->messages + in->message, size = record[MESSAGE_ROUTE];
-    if (record[MESSAGE_KIND] & KIND_REWORKED || size > (int32_t)sizeof route || !t->channels[in->channel + CHANNEL_PLAIN])
+    if (record[MESSAGE_KIND] & KIND_REWORKED || size > (int32_t)sizeof route || t->channels[in->channel + CHANNEL_PLAIN] != 1)
         return 0;
     extract(t, record[MESSAGE_FIRST], 0, route, 0, size);
     int32_t slot = find_route(t, route, 0, size);

@@ -143,6 +143,7 @@ typedef struct {
 int32_t leveret_read_window(const leveret_tables *t, leveret_window *w, const uint8_t *source, int32_t at, int32_t end);
 
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
+int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t message);
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
 int32_t leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);

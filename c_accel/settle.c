@@ -2,6 +2,7 @@
  * core/memory/hot.py and returned.py). */
 #include "publish.h"
 #include "queues.h"
+#include "routes.h"
 
 enum { STEPS = 16 };
 
@@ -323,4 +324,27 @@ int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int
         entry = t->entries[entry + ENTRY_NEXT];
     }
     return last;
+}
+
+int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t message)
+{
+    int32_t *record = t->messages + message, *state = t->state;
+    int32_t size = record[MESSAGE_ROUTE];
+    if (size > state[STATE_BLOCK_SIZE])
+        return 0;
+    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)state[STATE_BLOCK_SIZE];
+    int32_t slot = find_route(t, octets, 0, size);
+    if (slot < 0)
+        return 0;
+    state[STATE_KIND] = record[MESSAGE_KIND];
+    if (t->identities)
+        t->identities->read = ID_UNREAD; /* a queue that remembers ids asks Python for it */
+    int32_t logged = may_push(t, slot, record[MESSAGE_LIFETIME], record[MESSAGE_BLOCKS], record[MESSAGE_BODY]);
+    if (!logged || logged == PLAIN_STREAM)
+        return 0;
+    if (channel >= 0) {
+        publish(t, channel, slot, message, logged);
+        record[MESSAGE_REFERENCES] -= 1;
+    }
+    return t->routes[slot + ROUTE_COUNT];
 }

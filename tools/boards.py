@@ -41,7 +41,7 @@ PARTS = {
     "policies": ("core/broker/policies.py",),
     "patterns": ("core/patterns/expression_parser.py",),
     "streams": ("core/stream/stream.py", "core/stream/subscription.py"),
-    "transactions": ("core/broker/transaction.py",),
+    "transactions": ("core/broker/transaction.py", "core/broker/kept.py"),
     "link": ("core/serial_link/link.py",),
     "tcp": ("ports/tcp.py",),
     "bridge": (

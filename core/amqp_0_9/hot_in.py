@@ -47,7 +47,11 @@ def ingest(arena, blocks, messages, entries, queues, channels, consumers, state,
             behind = ingest_publish(
                 arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, source, channel, size
             )
-        elif size == 13 and (source[at + 10] == 80 or source[at + 10] == 90 or source[at + 10] == 120):
+        elif (
+            size == 13
+            and channels[channel + CHANNEL_PLAIN] == 1
+            and (source[at + 10] == 80 or source[at + 10] == 90 or source[at + 10] == 120)
+        ):
             behind = ingest_settlement(blocks, messages, entries, queues, channels, consumers, state, source, channel)
         else:
             return ASK
@@ -111,7 +115,8 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
         slot = find_route(state, routes, route_octets, source, route, route_size)
     if slot < 0:
         return ASK_ROUTE
-    if queues[route_targets[routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == 0:
+    keeps = channels[channel + CHANNEL_PLAIN] - 1
+    if keeps == 0 and queues[route_targets[routes[slot + ROUTE_TARGETS]] + QUEUE_PLAIN] == 0:
         return ASK
     header = start + size + 8
     behind = header_end(state, source, start, header)
@@ -125,7 +130,12 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
         return ASK_ROUTE
     expiration = state[STATE_LIFETIME]
     blocks_needed = (route_size + behind - header - 20 + body + state[STATE_BLOCK_SIZE] - 1) // state[STATE_BLOCK_SIZE]
-    logged = may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, blocks_needed, body)
+    logged = 1
+    if keeps:
+        if checked == 2 or source[start + 6 + size] & 1 or may_keep(state, channel, blocks_needed) == 0:
+            return ASK
+    else:
+        logged = may_push(messages, entries, queues, state, routes, route_targets, slot, expiration, blocks_needed, body)
     if logged == 0 or logged == PLAIN_STREAM and is_named(source, header + 19, behind - 1):
         return ASK
     whole = body_end(state, source, start, behind, body)
@@ -133,7 +143,7 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
         return whole
     properties_size = behind - header - 20
     message = new_message(
-        messages, state, route_size, properties_size, body, blocks_needed, 0, state[STATE_SECONDS], state[STATE_KIND], expiration
+        messages, state, route_size, properties_size, body, blocks_needed, keeps, state[STATE_SECONDS], state[STATE_KIND], expiration
     )
     append(arena, blocks, messages, state, message, source, route, route_size)
     append(arena, blocks, messages, state, message, source, header + 19, properties_size)
@@ -142,8 +152,29 @@ def ingest_publish(arena, blocks, messages, entries, queues, channels, state, ro
         append(arena, blocks, messages, state, message, source, behind + 7, size)
         behind += size + 8
         body -= size
-    publish(blocks, messages, entries, queues, channels, state, routes, route_targets, channel, slot, message, logged)
+    if keeps:
+        keep(messages, state, channel, message)
+    else:
+        publish(blocks, messages, entries, queues, channels, state, routes, route_targets, channel, slot, message, logged)
     return whole
+
+
+def may_keep(state, channel, blocks_needed):
+    """1 when the transaction of a channel may keep a message of so many blocks; else 0."""
+    if state[STATE_KEEP] < 1 or state[POOL_BLOCKS + 2] < blocks_needed or state[POOL_MESSAGES + 2] < 1:
+        return 0
+    return 1 if state[STATE_KEPT_HEAD] < 0 or state[STATE_KEPT_CHANNEL] == channel else 0
+
+
+def keep(messages, state, channel, message):
+    """Put a message, referenced once, on the list of those that the transaction of a channel is to have."""
+    if state[STATE_KEPT_HEAD] < 0:
+        state[STATE_KEPT_HEAD] = message
+        state[STATE_KEPT_CHANNEL] = channel
+    else:
+        messages[state[STATE_KEPT_TAIL] + MESSAGE_SEGMENT] = message + 1
+    state[STATE_KEPT_TAIL] = message
+    state[STATE_KEEP] -= 1
 
 
 def header_end(state, source, start, header):

@@ -141,6 +141,7 @@ class Session(Sending):
         state[layout.STATE_FRAME_MAX] = self.frame_size_max
         state[layout.STATE_NUMBERS] = len(self.numbers)
         state[layout.STATE_USER] = self.connection.user.number
+        state[layout.STATE_KEEP] = self.broker.tables.transactions_left
         journal = self.broker.journal
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
         answer = self.hot.ingest(self.numbers_at, receive.address)
@@ -151,6 +152,9 @@ class Session(Sending):
                 break
             answer = self.hot.ingest(self.numbers_at, receive.address)
         receive.start = state[layout.STATE_AT]
+        if state[layout.STATE_KEPT_HEAD] != layout.NONE:
+            channels = self.broker.tables.channels
+            self.channels[channels[state[layout.STATE_KEPT_CHANNEL] + layout.CHANNEL_NUMBER]].transaction.add_kept()
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_pushed()

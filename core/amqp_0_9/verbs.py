@@ -427,7 +427,7 @@ def tx_select(session, channel, arguments):
         raise ProtocolError(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
         channel.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
-        session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 0
+        session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 2
     session.reply(channel.number, "tx_select_ok", ())
 
 

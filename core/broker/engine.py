@@ -135,6 +135,12 @@ class Plain:
 
         return flat_records.live_in(self.tables.messages, self.tables.entries, entry, end, segment, live, most)
 
+    def publish_kept(self, channel, message):
+        """See kept.publish_kept."""
+        from . import kept  # boards without transactions do not carry it
+
+        return kept.publish_kept(self.tables, channel, message)
+
     # Methods on all messages of a queue, or on all deliveries of a channel
 
     def purge(self, queue, most):

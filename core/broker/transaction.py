@@ -24,6 +24,7 @@ TURN = 256  # publishes and settlements of a commit before others have their tur
 EFFORT = 4  # places in queues whose effort equals one publish or settlement
 COPIES_EFFORT = 16  # octets of further routing keys whose effort does
 FORGOTTEN_A_TURN = 4096  # contents that one round releases
+LOG_ROOM = 1 << 16  # octets of the log that a turn asks for at once
 TURN_LOOKED_AT = 4096  # kept settlements that one turn checks
 
 
@@ -33,7 +34,7 @@ class Transaction:
     def __init__(self, tables):
         self.tables = tables
         self.count = 0  # of `transactions_left`
-        self.publishes = []  # (message, its further routing keys (route.with_copies), mandatory)
+        self.publishes = []  # (message, its further routing keys (route.with_copies), mandatory, or None: `ingest` has taken it)
         self.settlements = []  # (delivery tag, multiple, ACCEPTED, REJECTED or MODIFIED)
         self.single = set()  # delivery tags of those that are not multiple
         self.kept_to = 0  # the highest tag of those that are: to the client all up to it are settled
@@ -63,6 +64,16 @@ class Transaction:
         """Keep a content that is complete, with the caller's reference; its room was reserved when it began."""
         self.took(1 + len(copies) // COPIES_SIZE)
         self.publishes.append((message, copies, mandatory))
+
+    def add_kept(self):
+        """Keep the contents that `ingest` has taken for it."""
+        messages, state = self.tables.messages, self.tables.state
+        message, state[layout.STATE_KEPT_HEAD] = state[layout.STATE_KEPT_HEAD], layout.NONE
+        while message != layout.NONE:
+            behind = messages[message + layout.MESSAGE_SEGMENT] - 1
+            messages[message + layout.MESSAGE_SEGMENT] = 0
+            self.add(message, b"", None)
+            message = behind
 
     def keep(self, tag, multiple, outcome):
         """Keep a settlement for the commit; `multiple`: of all deliveries up to this tag."""
@@ -167,6 +178,9 @@ class Transaction:
         connection = channel.connection
         broker = connection.broker
         self.left = TURN
+        state = broker.tables.state
+        state[layout.STATE_USER] = connection.user.number
+        state[layout.STATE_LOG_ROOM] = 0 if broker.journal is None else broker.journal.log.room_for(LOG_ROOM)
         if self.sender is None and not (self.find_room(broker) and self.may_begin(broker)):
             return self.left <= 0 and self.go_on_later(connection)
         self.sender = channel
@@ -187,7 +201,13 @@ class Transaction:
         while self.checked < len(self.publishes):
             if self.left <= 0:
                 return False
-            message, copies, _ = self.publishes[self.checked]
+            message, copies, mandatory = self.publishes[self.checked]
+            count = broker.tables.engine.publish_kept(layout.NONE, message) if mandatory is None else 0
+            if count:
+                self.needed += count
+                self.checked += 1
+                self.left -= 1 + count // EFFORT
+                continue
             exchange, key = names_of(broker, message, copies)
             blocks = broker.tables.messages[message + layout.MESSAGE_BLOCKS]
             targets = broker.route(exchange, key, message)
@@ -215,8 +235,10 @@ class Transaction:
             broker.committing = True
             try:
                 while self.left > 0 and self.done < len(self.publishes):
-                    self.publish_next(broker)
+                    if not self.publish_kept(broker):
+                        self.publish_next(broker)
             finally:
+                self.log_pushed(broker)
                 broker.committing = False
                 self.needed = max(min(self.needed - max(before - state[layout.POOL_ENTRIES + 2], 0), state[layout.POOL_ENTRIES + 2]), 0)
                 if self.done == len(self.publishes):
@@ -226,6 +248,27 @@ class Transaction:
         while self.left > 0 and self.settled < len(self.settlements):
             self.settle_next(broker)
         return self.done >= len(self.publishes) and self.settled >= len(self.settlements)
+
+    def publish_kept(self, broker):
+        """Publish the next kept message where it needs no decision; false: publish_next is to do it."""
+        message, _, mandatory = self.publishes[self.done]
+        count = broker.tables.engine.publish_kept(self.sender.handle, message) if mandatory is None else 0
+        if count == 0:
+            self.log_pushed(broker)
+            return False
+        self.done += 1
+        self.left -= 1 + count // EFFORT
+        return True
+
+    def log_pushed(self, broker):
+        """Log what publish_kept has pushed."""
+        state = broker.tables.state
+        if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
+            try:
+                broker.journal.log_pushed()
+            except Exception as error:  # an error of ours: no queue keeps what the log lacks; the commit is told
+                broker.journal.withdraw()
+                self.failed(error)
 
     def publish_next(self, broker):
         """Publish the next kept message. If queues and exchanges have changed since its room was reserved, the message goes to those queues

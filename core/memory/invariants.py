@@ -76,7 +76,7 @@ FIELDS = {
         ("CONFIRM", FLAG),
         ("PUBLISHED", COUNT),
         ("PUBLISHED_HIGH", COUNT),
-        ("PLAIN", FLAG),
+        ("PLAIN", (0, 2)),
         ("COUNTED", (0, 0)),
         ("NEXT_COUNTED", LINK),
         ("NUMBER", (0, 0xFFFF)),
@@ -140,6 +140,10 @@ STATE = (
     ("LIFETIME", ANY),
     ("ALTERNATE", COUNT),
     ("WAY", (NONE, NONE)),
+    ("KEEP", COUNT),
+    ("KEPT_HEAD", (NONE, NONE)),
+    ("KEPT_TAIL", LINK),
+    ("KEPT_CHANNEL", LINK),
 )
 
 

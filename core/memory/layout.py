@@ -112,7 +112,10 @@ CHANNEL_CONFIRM = 6  # 1: confirm mode
 CHANNEL_PUBLISHED = 7  # low 30 bits of the last publish in confirm mode
 CHANNEL_PUBLISHED_HIGH = 8
 CHANNEL_INDEXED = 9  # the last unsettled entry that is in the index of tags: so are all before it; NONE: none is
-CHANNEL_PLAIN = 10  # 1: publishes and acknowledgements need no look at the channel: open, no transaction, no content begun
+CHANNEL_PLAIN = (
+    10  # 1: publishes and acknowledgements need no look at the channel: open, no transaction, no content begun; 2: a transaction keeps
+)
+# the publishes
 CHANNEL_COUNTED = 11  # 1: in the list of channels whose publishes hot.ingest has counted (STATE_COUNTED_HEAD); 2: some are to be logged
 CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13  # by which its peer knows it: the family's own, no neutral file reads it (dev.py check)
@@ -198,7 +201,13 @@ STATE_KIND = 49  # MESSAGE_KIND and MESSAGE_LIFETIME of the properties that `ing
 STATE_LIFETIME = 50
 STATE_ALTERNATE = 51  # a counter as those above
 STATE_WAY = 52  # the slot of the route cache that its caller gives `ingest` for the next publish; NONE: it finds the route itself
-STATE_WIDTH = 53
+STATE_KEEP = 53  # publishes that transactions may still keep
+STATE_KEPT_HEAD = (
+    54  # messages that `ingest` has taken for a transaction, linked by MESSAGE_SEGMENT (plus 1; 0: none behind it); NONE: none
+)
+STATE_KEPT_TAIL = 55
+STATE_KEPT_CHANNEL = 56  # whose transaction it is
+STATE_WIDTH = 57
 
 # A slot of the route cache (broker/route_cache.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

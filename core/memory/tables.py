@@ -47,6 +47,7 @@ class Tables:
             layout.STATE_ACTIVE_TAIL,
             layout.STATE_COUNTED_HEAD,
             layout.STATE_WAY,
+            layout.STATE_KEPT_HEAD,
             layout.STATE_LOGGED_HEAD,
         ):
             self.state[place] = layout.NONE

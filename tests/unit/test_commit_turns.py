@@ -37,13 +37,13 @@ def step(broker):
     broker.behind.pop(0).go_on()
 
 
-def begun(count=MANY, broker=None, given=None, durable=False):
+def begun(count=MANY, broker=None, given=None, durable=False, mandatory=False):
     """(broker, peer): tx.commit of so many publishes to "q" has come and takes effect, in part."""
     broker = new_broker(**ROOM) if broker is None else broker
     peer = Peer(broker)
     peer.declare("q", durable=durable)
     peer.ask("tx_select", "tx_select_ok")
-    peer.give(b"".join([content(1, "", "q", str(number).encode(), given) for number in range(count)]))
+    peer.give(b"".join([content(1, "", "q", str(number).encode(), given, mandatory) for number in range(count)]))
     finish(broker)
     commit(peer)
     for _ in range(100):
@@ -282,7 +282,7 @@ def test_a_queue_that_goes_by_itself_takes_nothing_else_of_a_commit_with_it():
 @in_short_turns
 def test_an_error_of_ours_in_the_middle_does_not_keep_the_rest_of_a_commit():
     """One message that no queue can take costs that message and the answer; the others and the settlements take effect."""
-    broker, peer = begun()
+    broker, peer = begun(mandatory=True)  # as the session publishes them, by Queue.push
     found = broker.queues["q"]
     push, left = found.push, [1]
 
@@ -410,19 +410,19 @@ def test_a_fault_between_two_publishes_of_a_commit_leaves_no_entry_reserved():
     peer.ask("tx_select", "tx_select_ok")
     for _ in range(4):
         peer.publish("q", b"kept")
-    publish_next, calls = transaction.Transaction.publish_next, []
+    publish_kept, calls = transaction.Transaction.publish_kept, []
 
     def fails_at_the_second(self, broker):
         calls.append(1)
         if len(calls) == 2:
             raise KeyError("a fault")
-        publish_next(self, broker)
+        return publish_kept(self, broker)
 
     try:
-        transaction.Transaction.publish_next = fails_at_the_second
+        transaction.Transaction.publish_kept = fails_at_the_second
         peer.give(encoded("tx_commit", 1))
     finally:
-        transaction.Transaction.publish_next = publish_next
+        transaction.Transaction.publish_kept = publish_kept
     assert peer.expect("connection_close")[0] == 541
     peer.give(encoded("connection_close_ok", 0))
     broker.topology.drop_queue(broker.queues["q"])

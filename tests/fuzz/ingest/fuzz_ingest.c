@@ -92,7 +92,8 @@ static void make_tables(leveret_tables *t, uint8_t choice)
     start_pool(t->state, POOL_ENTRIES, ENTRIES);
     int32_t *state = t->state;
     state[STATE_BLOCK_SIZE] = BLOCK_SIZE;
-    state[STATE_SETTLED_LIST] = state[STATE_ACTIVE_HEAD] = state[STATE_ACTIVE_TAIL] = state[STATE_COUNTED_HEAD] = state[STATE_WAY] = NONE;
+    state[STATE_SETTLED_LIST] = state[STATE_ACTIVE_HEAD] = state[STATE_ACTIVE_TAIL] = state[STATE_COUNTED_HEAD] = NONE;
+    state[STATE_WAY] = state[STATE_KEPT_HEAD] = NONE;
     state[STATE_LOGGED_HEAD] = NONE;
     state[STATE_SIZE] = SIZE;
     state[STATE_FRAME_MAX] = 1024;
