@@ -362,7 +362,12 @@ def owner(view):
 
 def memory_of(limits):
     """Octets that brokers with these limits take beside memory_needed, in the form that `install` chooses."""
-    return 0 if lib is None or os.environ.get(VARIABLE) == "0" else Engine.memory(limits)
+    return Engine.memory(limits) if is_chosen() else 0
+
+
+def is_chosen():
+    """Whether `install` chooses C."""
+    return lib is not None and os.environ.get(VARIABLE) != "0"
 
 
 def why_plain():

@@ -42,6 +42,7 @@ GOODBYE_MS = 1000
 NONCE_SIZE = 16
 HOST_NAME_SIZE = 64  # characters
 DESCRIPTORS_BESIDE = 64  # what a process has open beside its connections
+PLAIN_BLOCK_SIZE = 512  # octets of an arena block without C: Python moves bodies block by block
 
 
 class ListenFailed(Exception):
@@ -76,6 +77,8 @@ def settings(options):
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
     others = (config.bridges(options.config), config.kept(options) is not None)
     given, most = config.given_limits(options.config)
+    if not c_accel.is_chosen():
+        given.setdefault("block_size", PLAIN_BLOCK_SIZE)
     most = memory.octets(options.memory_max or most) if options.memory_max or most is not None else None
     try:
         return addresses, memory.fitting(given, memory.machine() // 2 if most is None else most, addresses, *others), others
