@@ -8,7 +8,7 @@ RabbitMQ has the same beside it; the relay, which is the limit, has nothing besi
 import threading
 import time
 
-from amqp_wire import RawClient, Typed, encode_properties, method, publish
+from amqp_wire import RawClient, encode_properties, method, publish
 from loading import perf, say
 
 COLUMNS = ("leveret", "rabbitmq", "relay")
@@ -35,7 +35,7 @@ class Beside:
         self.failed: list = []
         self.done = {"replayed": 0, "beyond": 0, "compacted": 0}
         self.idle = [RawClient(broker.host, broker.port).open() for _ in range(IDLE)]
-        self.fill("beside.stream", STREAM_MESSAGES, arguments=[("x-queue-type", Typed("S", "stream"))])
+        self.fill("beside.stream", STREAM_MESSAGES, arguments={"x-queue-type": "stream"})
         self.fill("beside.beyond", BEYOND)
         self.fill("beside.compacted", 0)
         self.threads = [threading.Thread(target=self.guarded, args=(each,)) for each in (self.replay, self.beyond, self.compacted)]
@@ -65,7 +65,7 @@ class Beside:
         while not self.ending:
             client = self.client()
             client.call("basic.qos-ok", 1, "basic.qos", prefetch_count=BATCH)
-            client.call("basic.consume-ok", 1, "basic.consume", queue="beside.stream", arguments=[("x-stream-offset", Typed("S", "first"))])
+            client.call("basic.consume-ok", 1, "basic.consume", queue="beside.stream", arguments={"x-stream-offset": "first"})
             for _ in range(STREAM_MESSAGES // BATCH):
                 if self.ending:
                     break
