@@ -6,6 +6,7 @@ Columns: leveret and plain with --data, and rabbitmq, where it has the feature. 
 
 import time
 
+import psutil
 import rows_1_0
 import rows_verbs
 from loading import RunFailed, add_run, perf, say
@@ -54,6 +55,10 @@ def all_rows():
     return SCENARIOS + rows_verbs.SCENARIOS + rows_verbs.BEYOND
 
 
+# What a run can end with: it failed, its broker is gone or did not start, its answer makes no sense. The other runs go on.
+FAILURES = (RunFailed, OSError, RuntimeError, ValueError, KeyError, psutil.Error)
+
+
 class Bench:
     """The runs of all rows. `rows`: {scenario: {column: {"rates": [...], "cpu_us": [...], "load_us": [...]}}}; `failed`: what did not end
     well, as lines; a row that fails does not keep the others from running."""
@@ -93,12 +98,12 @@ class Bench:
             else:
                 measured = rows_verbs.run_of(broker, self.seconds, options)
             add_run(self.rows[name], broker.column, title, number, measured)
-        except (RunFailed, OSError) as error:
+        except FAILURES as error:
             self.fail(title, broker, error)
 
     def fail(self, title, broker, error):
         """Note what did not end well."""
-        self.failed.append("%s, %s: %s" % (title, broker.column, str(error).strip().splitlines()[-1]))
+        self.failed.append("%s, %s: %s" % (title, broker.column, (str(error).strip() or repr(error)).splitlines()[-1]))
         say("  " + self.failed[-1])
 
     def beyond(self):
@@ -111,7 +116,7 @@ class Bench:
                 measured = rows_verbs.beyond(own or broker, self.mib)
                 for (name, title, _, _), one in zip(rows_verbs.BEYOND, measured, strict=True):
                     add_run(self.rows[name], broker.column, title, 0, one)
-            except (RunFailed, OSError, RuntimeError) as error:
+            except FAILURES as error:
                 self.fail(rows_verbs.BEYOND[0][1], broker, error)
             finally:
                 if own:
