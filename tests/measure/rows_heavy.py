@@ -105,7 +105,8 @@ def many_connections(start):
     from run import buffers_kb, resident_kb
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    broker = start("leveret", False, "connection_count_max = %d\nchannel_count_max = %d\n" % (MANY + 100, MANY + 100))
+    limits = 'connection_count_max = %d\nchannel_count_max = %d\nmemory_max = "16G"\n' % (MANY + 100, MANY + 100)
+    broker = start("leveret", False, limits)
     clients = []
     try:
         before = resident_kb(broker) - buffers_kb(broker)

@@ -131,7 +131,7 @@ def start(kind, durable=False, limits=""):
     directory = kept.name
     config = os.path.join(directory, "leveret.toml")
     with open(config, "w", encoding="utf-8") as file:
-        file.write(MANY + limits)
+        file.write(("[limits]\n" if "connection_count_max" in limits else MANY) + limits)
     data = ["--data", os.path.join(directory, "log"), "--disk-max", "64G"]
     arguments = ["--config", config] + (data if durable else [])
     broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
