@@ -25,7 +25,7 @@ def put_in(sources):
     files = {path: File(path, text, sources) for path, text in sources.items()}
     numbers = constants(files)
     for file in files.values():
-        file.replace(numbers)
+        file.replace(numbers, files)
     left = set()
     for file in files.values():
         left |= file.names_left()
@@ -66,6 +66,7 @@ class File:
         for node in self.nodes(ast.Name):
             if not isinstance(node.ctx, ast.Load):
                 stored[node.id] = stored.get(node.id, 0) + 1
+        self.made = set(stored) | {node.name for node in self.nodes(ast.FunctionDef, ast.ClassDef)}  # with what stands in functions
         taken = {argument.arg for argument in self.nodes(ast.arg)} | {name for node in self.nodes(ast.Global) for name in node.names}
         self.defined = {}  # name: the expression that it is set to
         for node in self.tree.body:
@@ -74,11 +75,15 @@ class File:
                 if name.lstrip("_").isupper() and stored[name] == 1 and name not in taken:
                     self.defined[name] = node.value
         self.meaning: dict = {}  # an imported name: ("module", path) or ("name", path, name)
+        self.stars = []  # paths of what is imported whole (`import *`)
         for node in self.nodes(ast.ImportFrom):
             for name, meant in self.meant_by(node):
-                if name in stored or name in taken or self.meaning.get(name, meant) != meant:
-                    meant = None
-                self.meaning[name] = meant
+                if meant[0] == "star":
+                    self.stars += [meant[1]] if meant[1] in paths else []
+                elif name in stored or name in taken or self.meaning.get(name, meant) != meant:
+                    self.meaning[name] = None
+                else:
+                    self.meaning[name] = meant
 
     def nodes(self, *kinds):
         """All nodes of these kinds."""
@@ -125,12 +130,12 @@ class File:
         meant = self.meaning.get(node.id)
         if meant and meant[0] == "name":
             return numbers[meant[1]].get(meant[2])
-        star = self.meaning.get("*")
-        return numbers[star[1]].get(node.id) if star and node.id not in self.meaning else None
+        brought = [numbers[path][node.id] for path in self.stars if node.id in numbers[path] and node.id not in self.meaning]
+        return brought[0] if len(brought) == 1 else None
 
-    def replace(self, numbers):
+    def replace(self, numbers, files):
         """Note what is to stand for each use of a constant."""
-        self.numbers = numbers
+        self.files = files
         lines = self.text.encode().split(b"\n")
         first = {}  # of a record: nothing is to be added
         for node in self.nodes(ast.BinOp):
@@ -186,8 +191,8 @@ class File:
         return node.kept
 
     def star_done(self, path):
-        """True when nothing that `import *` brought is named any more."""
-        return not self.used & set(self.numbers[path])
+        """True when nothing that `import *` of a source brought is named any more."""
+        return not self.used & self.files[path].made
 
     def still_imports(self, path):
         """True when this file imports another as it is written now."""

@@ -96,6 +96,8 @@ class File:
         self.kept = called_for(self.tree)
         self.kept |= {word for each in self.kept for word in WORD.findall(each)}
         self.visit(self.tree, None, None)
+        if "*" in self.asked:  # of a source that it imports whole it may ask for each name that it reads
+            self.asked |= self.names
 
     def visit(self, node, class_, scope):
         """Note what a part of the source names. `class_`: around it; `scope`: the class or function nearest to it."""

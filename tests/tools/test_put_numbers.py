@@ -43,6 +43,13 @@ def test_what_another_file_sets_or_asks_for_by_name_stays():
     assert "WIDTH = 3" in made["layout"] and "NONE = -1" in made["layout"] and "FIRST" not in made["layout"]
 
 
+@pytest.mark.parametrize("used,left", (("WIDTH + DEPTH", ""), ("WIDTH + DEPTH + f()", "from .two import *"), ("f()", "from .two import *")))
+def test_a_source_may_import_all_of_several(used, left):
+    """hot_in.py of AMQP 1.0 has the layout of links beside that of the broker: neither had its numbers put in."""
+    made = put_in(layout=LAYOUT, two="DEPTH = 4\ndef f():\n    return 0\n", other="from .layout import *\nfrom .two import *\nx = %s\n" % used)
+    assert made["other"] == "\n%s\nx = %s\n" % (left, used.replace("WIDTH", "3").replace("DEPTH", "4"))
+
+
 def test_a_file_with_nothing_left_is_not_carried():
     assert set(put_in(layout="WIDTH = 3\n", other="from . import layout\nx = layout.WIDTH\n")) == {"other"}
 

@@ -56,6 +56,7 @@ def test_a_family_of_classes_has_each_name_once_and_another_has_the_same():
         ("getattr(of, 'third')\n", {"third"}),
         ("class Four:\n    def of(self):\n        return self.fourth\n", {"fourth"}),  # it may be any class
         ("from .one import _count\n", {"_count"}),
+        ("from .one import *\ndef of():\n    return _count\n", {"_count"}),
         ("class Five(Three):\n    def of(self):\n        return self.fourth\n", set()),
     ),
 )
