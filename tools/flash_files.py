@@ -9,6 +9,8 @@ file's
 SHA-256 says whether it has to be copied. It talks to no board.
 """
 
+import contextlib
+import gc
 import hashlib
 import os
 import subprocess
@@ -74,12 +76,25 @@ def sources(board, native, holders=None):
             tree[path] = file.read()
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
-    starting = [str(file.octets, "utf-8") for file in starters()]
-    tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
-    tree = put_together.put_together(tree, entries(board), holders)
-    tree = short_names.shortened(short_arguments.shortened(tree, starting), starting)
+    with without_collector():
+        starting = [str(file.octets, "utf-8") for file in starters()]
+        tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
+        tree = put_together.put_together(tree, entries(board), holders)
+        tree = short_names.shortened(short_arguments.shortened(tree, starting), starting)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
+
+
+@contextlib.contextmanager
+def without_collector():
+    """Without Python's collector, which would look at hundreds of thousands of nodes of syntax again and again: none of them is in a circle."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def digest_of(tree):

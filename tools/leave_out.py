@@ -9,6 +9,8 @@ numbers.
 import ast
 import re
 
+from . import syntax
+
 WORD = re.compile(r"\w+")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
@@ -54,7 +56,7 @@ class File:
             self.asked |= {((getattr(node, "module", None) or "").split(".")[-1], alias.name) for alias in node.names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id != "self":
             self.asked.add(node.attr)
-        for each in ast.iter_child_nodes(node):
+        for each in syntax.children(node):
             if not is_docstring(each):
                 self.visit(each, definition)
 
@@ -88,7 +90,7 @@ class File:
         lines = self.text.split("\n")
         if not self.left_out:
             return self.text
-        for node in ast.walk(self.tree):
+        for node in syntax.nodes(self.tree):
             for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
                 if isinstance(block, list):
                     self.cut_from(lines, block)

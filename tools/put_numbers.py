@@ -9,6 +9,8 @@ Left alone: a constant that some file sets from outside, and every constant of a
 
 import ast
 
+from . import syntax
+
 SMALL = 1 << 30  # what is larger is an object on a board: one is enough
 OPERATIONS = {
     ast.Add: lambda a, b: a + b,
@@ -57,9 +59,7 @@ class File:
     def __init__(self, path, text, paths):
         self.path, self.text, self.paths = path, text, paths
         self.tree = ast.parse(text, path)
-        self.by_kind: dict = {}
-        for node in ast.walk(self.tree):
-            self.by_kind.setdefault(type(node), []).append(node)
+        self.by_kind = syntax.by_kind(self.tree)
         self.edits: list = []  # (line, column, end column, new octets) of what stands for a name
         self.replaced: set = set()  # the nodes
         stored: dict = {}

@@ -8,11 +8,12 @@ there. Traces on a board name the functions, and the file that they have come to
 
 import ast
 import collections
+import copy
 import functools
 import re
 import symtable
 
-from . import names_for_modules
+from . import names_for_modules, syntax
 from .leave_out import is_docstring, put
 
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
@@ -78,13 +79,14 @@ def place_of(source, asking, files, kept):
 def put_into(files, path, asking, holder, at):
     """Put the source `path` where `holder` imports it; the others import from there."""
     for file in {file.path: file for file, _ in asking}.values():
-        lines = file.text.split("\n")
-        for node in [node for other, node in asking if other is file and node is not at]:
-            put(lines, node, "pass" if file is holder else relative(file.path, holder.path[:-3], node.names))
+        mine = [node for other, node in asking if other is file and node is not at]
         if file is not holder:
-            files[file.path] = parsed(file.path, "\n".join(lines))
-        else:
-            text = holder.with_in_it(lines, files[path], at)
+            files[file.path] = file.asking(mine, holder.path)
+            continue
+        lines = file.text.split("\n")
+        for node in mine:
+            put(lines, node, "pass")
+        text = holder.with_in_it(lines, files[path], at)
     files[holder.path] = parsed(holder.path, text)
     del files[path]
 
@@ -105,12 +107,12 @@ def reached(path, files, kept):
 
 
 def relative(path, base, names):
-    """The text of an import in the file `path`, of `names` (of ast) from `base`: a path without its suffix."""
+    """The import in the file `path`, of `names` (of ast) from `base`: a path without its suffix."""
     folders, parts = path.split("/")[:-1], base.split("/")
     shared = 0
     while shared < len(folders) and shared < len(parts) and folders[shared] == parts[shared]:
         shared += 1
-    return ast.unparse(ast.ImportFrom(".".join(parts[shared:]) or None, names, len(folders) - shared + 1))
+    return ast.ImportFrom(".".join(parts[shared:]) or None, names, len(folders) - shared + 1)
 
 
 @functools.lru_cache(512)
@@ -125,37 +127,58 @@ class File:
     def __init__(self, path, text):
         self.path = path
         self.tree = ast.parse(text)
-        self.text = text = self.without_types(text)
-        nodes = list(ast.walk(self.tree))
-        self.imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
-        late = {each for node in nodes if isinstance(node, ast.FunctionDef) for each in ast.walk(node)}
-        self.eager = [node for node in self.imports if node not in late]
-        calls = [node.func for node in nodes if isinstance(node, ast.Call) and node not in late]
+        self.text = self.without_types(text)
+        kinds = syntax.by_kind(self.tree)
+        at_once = syntax.by_kind(self.tree, (ast.FunctionDef,))  # when it is imported
+        self.imports = [node for node in kinds.get(ast.ImportFrom, ()) if node.level]
+        self.eager = [node for node in at_once.get(ast.ImportFrom, ()) if node.level]
+        calls = [node.func for node in at_once.get(ast.Call, ())]
         self.asks_parts = any(isinstance(each, ast.Name) and each.id in ("part", "needed") for each in calls)
-        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        texts = [node.value for node in kinds.get(ast.Constant, ()) if isinstance(node.value, str) and "." in node.value]
         self.named = {name for each in texts for name in DOTTED.findall(each)}
         self.bases = {node: self.base(node) for node in self.imports}
-        module = symtable.symtable(text, path, "exec")
-        symbols = module.get_symbols()
-        self.made = {each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()}
-        self.named_alone = collections.Counter(node.id for node in nodes if isinstance(node, ast.Name))  # how often each name stands there
+        self.named_alone = collections.Counter([node.id for node in kinds.get(ast.Name, ())])  # how often each name stands there
         self.reads: dict = {}  # {name: attributes that are read of what has it}
         self.sets = set()  # attributes that are set of what has a name, but for `self`
-        for node in nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        for node in kinds.get(ast.Attribute, ()):
+            if isinstance(node.value, ast.Name):
                 if isinstance(node.ctx, ast.Load):
                     self.reads.setdefault(node.value.id, []).append(node)
                 elif node.value.id != "self":
                     self.sets.add(node.attr)
-        self.set_anew = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-        self.bound = set(self.made)  # in any scope
-        self.read, waiting = set(), [module]  # as names of the module, or of the interpreter
+        self.set_anew = {name for node in kinds.get(ast.Global, ()) for name in node.names}
+
+    @functools.cached_property
+    def names(self):
+        """Three sets: names made at the source's head; those bound in any of its scopes; those read as the module's, or the interpreter's."""
+        module = symtable.symtable(self.text, self.path, "exec")
+        made = {each.get_name() for each in module.get_symbols() if each.is_assigned() or each.is_imported() or each.is_namespace()}
+        bound = set(made)
+        read, waiting = set(), [module]
         while waiting:
             table = waiting.pop()
             waiting += table.get_children()
-            here = [each for each in table.get_symbols() if each.is_global() or table is module]
-            self.read |= {each.get_name() for each in here if each.is_referenced() or each.is_declared_global()}
-            self.bound |= {each.get_name() for each in table.get_symbols() if each.is_local() or each.is_parameter()}
+            for each in table.get_symbols():
+                if (each.is_global() or table is module) and (each.is_referenced() or each.is_declared_global()):
+                    read.add(each.get_name())
+                if each.is_local() or each.is_parameter():
+                    bound.add(each.get_name())
+        return made, bound, read
+
+    @property
+    def made(self):
+        """Names that are made at the source's head."""
+        return self.names[0]
+
+    @property
+    def bound(self):
+        """Names that are bound in any of its scopes."""
+        return self.names[1]
+
+    @property
+    def read(self):
+        """Names that it reads as the module's, or as the interpreter's."""
+        return self.names[2]
 
     def without_types(self, text):
         """The source, and the tree, without what is there for the type checker alone (`if False:` at its head)."""
@@ -224,6 +247,21 @@ class File:
         put(lines, node, other.moved(self.path))
         return "\n".join(lines)
 
+    def asking(self, nodes, path):
+        """The File, not parsed again, when these imports of its ask the source `path` for their names."""
+        turned = copy.copy(self)
+        lines = self.text.split("\n")
+        new = {node: ast.copy_location(relative(self.path, path[:-3], node.names), node) for node in nodes}
+        for node in nodes:
+            put(lines, node, ast.unparse(new[node]))
+        turned.text = "\n".join(lines)
+        turned.tree = ast.Module([new.get(node, node) for node in self.tree.body], [])
+        turned.imports = [new.get(node, node) for node in self.imports]
+        turned.eager = [new.get(node, node) for node in self.eager]
+        turned.bases = {new.get(node, node): base for node, base in self.bases.items()}
+        turned.bases.update(dict.fromkeys(new.values(), path[:-3]))
+        return turned
+
     def once(self):
         """The text without imports at its head that say again what one before them says."""
         lines = self.text.split("\n")
@@ -239,7 +277,7 @@ class File:
         """The text as it reads in the file `path`."""
         lines = self.text.split("\n")
         for node in self.imports:
-            put(lines, node, relative(path, self.base(node), node.names))
+            put(lines, node, ast.unparse(relative(path, self.base(node), node.names)))
         for node in self.tree.body:
             if is_docstring(node):
                 put(lines, node, "")

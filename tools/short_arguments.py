@@ -8,6 +8,7 @@ them (viper), arguments that a function within binds anew, and `self`. Traces na
 import ast
 import string
 
+from . import syntax
 from .leave_out import DEFINITIONS, is_docstring
 
 SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.ClassDef)
@@ -27,20 +28,16 @@ def is_inside(path):
 
 def called_for(tree):
     """Names that calls of a source may give with their arguments."""
-    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and is_docstring(node)}
-    words: set = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg:
-            words.add(node.arg)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-            words.add(node.value)
-    return words
+    kinds = syntax.by_kind(tree)
+    documented = {id(node.value) for node in kinds.get(ast.Expr, ()) if is_docstring(node)}
+    words = {node.arg for node in kinds.get(ast.keyword, ()) if node.arg}
+    return words | {node.value for node in kinds.get(ast.Constant, ()) if isinstance(node.value, str) and id(node) not in documented}
 
 
 def renamings(tree, kept):
     """[(line, first and last column in UTF-8 octets, new name)] of a source."""
     places = []
-    for node in ast.walk(tree):
+    for node in syntax.nodes(tree):
         if isinstance(node, ast.FunctionDef) and not node.decorator_list and not any(isinstance(each, DEFINITIONS) for each in node.body):
             places += of_function(node, kept)
     return places
@@ -49,11 +46,13 @@ def renamings(tree, kept):
 def of_function(function, kept):
     """The renamings of a function's arguments. Functions within it keep theirs, so no two functions share a name."""
     given = function.args
-    inner = [each for each in ast.walk(function) if isinstance(each, SCOPES) and each is not function]
+    within = syntax.nodes(function)
+    inner = [each for each in within if isinstance(each, SCOPES) and each is not function]
     bound = {name for each in inner for name in bound_in(each)}
-    used = {each.id for each in ast.walk(function) if isinstance(each, ast.Name)} | bound | kept
-    used |= {each.arg for each in ast.walk(function) if isinstance(each, ast.arg)}
-    free = (letter for letter in string.ascii_lowercase if letter not in used)
+    names = [each for each in within if isinstance(each, ast.Name)]
+    used = {each.id for each in names} | bound | {each.arg for each in within if isinstance(each, ast.arg)}
+    free = (letter for letter in string.ascii_lowercase if letter not in used and letter not in kept)
+    at_its_making = {each for default in given.defaults for each in syntax.nodes(default)}
     places = []
     for argument in given.posonlyargs + given.args:
         name = argument.arg
@@ -61,20 +60,15 @@ def of_function(function, kept):
             continue
         short = next(free, name)
         places.append((argument.lineno, argument.col_offset, argument.col_offset + len(name), short))
-        for each in ast.walk(function):
-            if isinstance(each, ast.Name) and each.id == name and not in_defaults(function, each):
+        for each in names:
+            if each.id == name and each not in at_its_making:
                 places.append((each.lineno, each.col_offset, each.end_col_offset, short))
     return places
 
 
-def in_defaults(function, name):
-    """True for a name that is read where the function is made."""
-    return any(each is name for default in function.args.defaults for each in ast.walk(default))
-
-
 def bound_in(scope):
     """Names that a scope within a function binds itself."""
-    for each in ast.walk(scope):
+    for each in syntax.nodes(scope):
         if isinstance(each, ast.arg):
             yield each.arg
         elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):

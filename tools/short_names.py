@@ -13,6 +13,7 @@ import re
 import string
 import symtable
 
+from . import syntax
 from .leave_out import WORD
 from .short_arguments import called_for, is_inside, written
 
@@ -126,7 +127,7 @@ class File:
             self.classes.append([node.name, *[ast.unparse(base).split(".")[-1] for base in node.bases]])
         elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
             scope = node
-        for each in ast.iter_child_nodes(node):
+        for each in syntax.children(node):
             self.visit(each, class_, scope)
 
     def renamings(self, chosen):
@@ -143,10 +144,12 @@ class File:
         short = short_names(known)
         chosen = {name: min(next(short), name, key=len) for name in sorted(mine) if name[:2] != "__"}
         places = []
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Name) and node.id in chosen:
+        kinds = syntax.by_kind(self.tree)
+        for node in kinds.get(ast.Name, ()):
+            if node.id in chosen:
                 places.append((node.lineno, node.col_offset, node.end_col_offset, chosen[node.id]))
-            elif isinstance(node, ast.Global):
+        if chosen:
+            for node in kinds.get(ast.Global, ()):
                 line = self.text.split("\n")[node.lineno - 1].encode()
                 names = [(each.start(), each.end(), each[0].decode()) for each in re.finditer(rb"\w+", line)]
                 places += [(node.lineno, first, last, chosen[name]) for first, last, name in names if name in chosen]
