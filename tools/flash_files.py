@@ -87,7 +87,7 @@ def sources(board, native, holders=None):
 
 @contextlib.contextmanager
 def without_collector():
-    """Without Python's collector, which would look at hundreds of thousands of nodes of syntax again and again: none of them is in a circle."""
+    """Without Python's collector, which would look at hundreds of thousands of nodes again and again: none of them is in a circle."""
     was = gc.isenabled()
     gc.disable()
     try:

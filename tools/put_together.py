@@ -150,7 +150,7 @@ class File:
 
     @functools.cached_property
     def names(self):
-        """Three sets: names made at the source's head; those bound in any of its scopes; those read as the module's, or the interpreter's."""
+        """Three sets: names made at the source's head; those bound in any of its scopes; those read as its own or the interpreter's."""
         module = symtable.symtable(self.text, self.path, "exec")
         made = {each.get_name() for each in module.get_symbols() if each.is_assigned() or each.is_imported() or each.is_namespace()}
         bound = set(made)

@@ -46,7 +46,9 @@ def test_what_another_file_sets_or_asks_for_by_name_stays():
 @pytest.mark.parametrize("used,left", (("WIDTH + DEPTH", ""), ("WIDTH + DEPTH + f()", "from .two import *"), ("f()", "from .two import *")))
 def test_a_source_may_import_all_of_several(used, left):
     """hot_in.py of AMQP 1.0 has the layout of links beside that of the broker: neither had its numbers put in."""
-    made = put_in(layout=LAYOUT, two="DEPTH = 4\ndef f():\n    return 0\n", other="from .layout import *\nfrom .two import *\nx = %s\n" % used)
+    made = put_in(
+        layout=LAYOUT, two="DEPTH = 4\ndef f():\n    return 0\n", other="from .layout import *\nfrom .two import *\nx = %s\n" % used
+    )
     assert made["other"] == "\n%s\nx = %s\n" % (left, used.replace("WIDTH", "3").replace("DEPTH", "4"))
 
 
