@@ -19,7 +19,8 @@ def rewritten(file, other, files):
     names = {node.attr for node in reads}
     if file.named_alone[module] != len(reads) or not names or not names <= other.made - other.set_anew:
         return None
-    if any(node.lineno != node.end_lineno for node in reads) or (file.bound | file.read) & (names - asked_already(file, other)):
+    bound = file.bound | file.read | (file.members if file.reads_at_once.intersection(reads) else set())
+    if any(node.lineno != node.end_lineno for node in reads) or bound & (names - asked_already(file, other)):
         return None
     if any(names & each.sets for each in files.values()):
         return None

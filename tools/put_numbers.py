@@ -28,13 +28,13 @@ def put_in(sources):
     numbers = constants(files)
     for file in files.values():
         file.replace(numbers, files)
-    left = set()
-    for file in files.values():
-        left |= file.names_left()
+    left = set().union(*[file.attributes_left() for file in files.values()])
+    imported: set = set().union(*[file.names_imported() for file in files.values()])
     whole = {path for file in files.values() for path in file.modules_used_whole()}
     done = {}
     for path, file in files.items():
-        text = file.written(numbers[path] if path not in whole else {}, left)
+        asked = left | file.used | {name for other, name in imported if other == path}
+        text = file.written(numbers[path] if path not in whole else {}, asked)
         if text is not None or any(other.still_imports(path) for other in files.values()):
             done[path] = file.text if text is None else text
     return done
@@ -150,19 +150,35 @@ class File:
                         start, octets = first[node], b""
                     self.edits.append((node.lineno, start, node.end_col_offset, octets))
                     self.replaced.update(ast.walk(node))
-        self.used = {node.id for node in self.nodes(ast.Name) if node not in self.replaced}
+        self.used = {node.id for node in self.nodes(ast.Name) if node not in self.replaced and not self.defines(node)}
         self.lost = {node.id for node in self.replaced if isinstance(node, ast.Name)}
+
+    def defines(self, node):
+        """True for the name in the definition of a constant."""
+        return not isinstance(node.ctx, ast.Load) and node.id in self.defined
 
     def is_private_const(self, node):
         """True for a name that MicroPython's compiler puts the number in for by itself."""
         value = self.defined.get(node.id) if isinstance(node, ast.Name) else None
         return isinstance(value, ast.Call) and node.id.startswith("_")
 
-    def names_left(self):
-        """Names by which constants may yet be asked for: in this file's code, and in its texts."""
-        names = {node.attr for node in self.nodes(ast.Attribute) if node not in self.replaced}
-        names |= {node.id for node in self.nodes(ast.Name) if node not in self.replaced and isinstance(node.ctx, ast.Load)}
-        return names | {node.value for node in self.nodes(ast.Constant) if isinstance(node.value, str)}
+    def attributes_left(self):
+        """Names by which constants of some module may yet be asked for: attributes, and what getattr and hasattr are given."""
+        calls = [node for node in self.nodes(ast.Call) if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr")]
+        given = {each.value for node in calls for each in node.args if isinstance(each, ast.Constant)}
+        return given | {node.attr for node in self.nodes(ast.Attribute) if node not in self.replaced}
+
+    def names_imported(self):
+        """{(path of a source, name)} that the imports which stay ask for; of one that is imported whole, all names that this file reads."""
+        asked = set()
+        for node in self.nodes(ast.ImportFrom):
+            kept = {alias.asname or alias.name for alias in self.kept(node)}
+            for name, meant in self.meant_by(node):
+                if name in kept and meant[0] == "name":
+                    asked.add((meant[1], meant[2]))
+                elif name in kept and meant[0] == "star":
+                    asked |= {(meant[1], each) for each in self.used}
+        return asked
 
     def modules_used_whole(self):
         """Paths of modules that are used other than by their attributes."""
@@ -204,7 +220,7 @@ class File:
         return False
 
     def written(self, numbers, left):
-        """The text with all changes; None: there is nothing in it. `numbers`: own constants; `left`: names that are yet asked for."""
+        """The text with all changes; None: there is nothing in it. `numbers`: own constants; `left`: names of it that are yet asked for."""
         lines = self.text.encode().split(b"\n")
         for line, start, end, octets in sorted(self.edits, reverse=True):
             lines[line - 1] = lines[line - 1][:start] + octets + lines[line - 1][end:]

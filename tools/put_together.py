@@ -65,9 +65,11 @@ def place_of(source, asking, files, kept):
         return None
     seen = set()
     for file, node in sorted(asking, key=lambda pair: pair[1].lineno):  # the first import of each file is where the source can go
-        others = {other.path for other, _ in asking} - {file.path}
+        others = {other.path for other, each in asking if each in other.eager} - {file.path}  # who asks later has the names then
+        lent = "/client/" in file.path and any("/client/" not in other.path for other, _ in asking)  # a broker would load its client
         if (
             file.path not in seen
+            and not lent
             and file.can_hold(source, node, asked, files)
             and not (others and others & reached(file.path, files, kept))
         ):
@@ -139,6 +141,7 @@ class File:
         self.bases = {node: self.base(node) for node in self.imports}
         self.named_alone = collections.Counter([node.id for node in kinds.get(ast.Name, ())])  # how often each name stands there
         self.reads: dict = {}  # {name: attributes that are read of what has it}
+        self.reads_at_once = set(at_once.get(ast.Attribute, ()))  # those outside of functions
         self.sets = set()  # attributes that are set of what has a name, but for `self`
         for node in kinds.get(ast.Attribute, ()):
             if isinstance(node.value, ast.Name):
@@ -150,10 +153,12 @@ class File:
 
     @functools.cached_property
     def names(self):
-        """Three sets: names made at the source's head; those bound in any of its scopes; those read as its own or the interpreter's."""
+        """Sets of names: made at the source's head; with those bound in its functions; read as its own or the interpreter's; bound in
+        the bodies of its classes, which functions do not see."""
         module = symtable.symtable(self.text, self.path, "exec")
         made = {each.get_name() for each in module.get_symbols() if each.is_assigned() or each.is_imported() or each.is_namespace()}
         bound = set(made)
+        members: set = set()
         read, waiting = set(), [module]
         while waiting:
             table = waiting.pop()
@@ -162,8 +167,8 @@ class File:
                 if (each.is_global() or table is module) and (each.is_referenced() or each.is_declared_global()):
                     read.add(each.get_name())
                 if each.is_local() or each.is_parameter():
-                    bound.add(each.get_name())
-        return made, bound, read
+                    (members if table.get_type() == "class" else bound).add(each.get_name())
+        return made, bound, read, members
 
     @property
     def made(self):
@@ -172,8 +177,13 @@ class File:
 
     @property
     def bound(self):
-        """Names that are bound in any of its scopes."""
+        """Names that are made at its head, or bound in its functions."""
         return self.names[1]
+
+    @property
+    def members(self):
+        """Names that are bound in the bodies of its classes."""
+        return self.names[3]
 
     @property
     def read(self):

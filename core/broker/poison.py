@@ -8,7 +8,6 @@ broker drops the oldest, counts it and logs it.
 """
 
 from ..memory import layout
-from ..memory.layout import EPOCH
 from ..message import reading
 from ..message.annotations import GONE, write
 from .topology import OWN
@@ -44,6 +43,8 @@ def keep(broker, queue, entry, reason):
 
 def marks(broker, message, route_size, name, reason):
     """A message's annotations with the headers of poison added; unchanged where they cannot be read or have no room."""
+    from ..memory.layout import EPOCH  # here: the broker's own code may stand where the name is, and needs no poison
+
     octets = broker.tables.annotations_of(message)
     try:
         changes = reading.annotations_of(broker.tables, message)

@@ -63,6 +63,14 @@ def test_what_is_asked_for_whole_is_asked_for_names():
     assert together(a="from . import b\nx = b.f\n", b="from . import a\ndef f():\n    return a.x\n").keys() == {"a", "b"}
 
 
+def test_a_method_may_have_the_name_of_what_is_asked_for():
+    """A name in a class is none in its methods."""
+    made = together(a="from . import b\nclass C:\n    def f(self):\n        return b.f() + 1\nx = C().f()\n", b="def f():\n    return 2\n")
+    names: dict = {}
+    exec(made["a"], names)
+    assert set(made) == {"a"} and names["x"] == 3
+
+
 def test_a_name_that_a_third_source_asks_for_is_not_the_holders_own():
     """Both have a `check` of their own, and "c" asks for one of them: it stands where it is the only one."""
     made = together(
@@ -106,6 +114,7 @@ def test_a_number_of_the_compiler_that_both_have_is_one():
         ("from .b import *\nf()\n", "def f():\n    pass\n"),
         ("from . import b\nx = b, b.f()\n", "def f():\n    pass\n"),
         ("from . import b\nb.f()\ndef g(f):\n    b.f()\n", "def f():\n    pass\n"),  # a name of a function's own
+        ("from . import b\nb.f()\nclass C:\n    def f(self):\n        pass\n    g = b.f\n", "def f():\n    pass\n"),  # or of a class's
         ("from . import b\nb.f()\nb.f = 1\n", "def f():\n    pass\n"),  # set anew from outside,
         ("from . import b\nb.f()\n", "def f():\n    global f\n    f = None\n"),  # and within
         ("from . import b\nb.len()\nlen('')\n", "def len():\n    pass\n"),

@@ -50,6 +50,18 @@ def test_what_several_import_goes_to_one_that_imports_none_of_the_others():
     assert made["core/middle.py"].startswith("def one():") and "from .middle import one" in made["core/high.py"]
 
 
+def test_what_a_broker_imports_too_does_not_go_to_a_client():
+    made = put_together(
+        {
+            "core/low.py": "def one():\n    return 1\n",
+            "core/client/it.py": "from ..low import one\ndef two():\n    return one() + 1\n",
+            "core/zone.py": "from .low import one\ndef three():\n    return one() + 2\n",
+        },
+        ["core/client/it.py", "core/zone.py"],
+    )
+    assert sorted(made) == ["core/client/it.py", "core/zone.py"] and "def one" in made["core/zone.py"]
+
+
 def test_all_of_it_becomes_one_source_with_each_import_once():
     made = put_together(dict(SHARED), ["core/high.py"], {})
     names: dict = {}
