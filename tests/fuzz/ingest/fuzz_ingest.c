@@ -304,7 +304,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const int32_t numbers[NUMBERS] = {NONE, 0, CHANNEL_WIDTH, 2 * CHANNEL_WIDTH};
     if (size < 2)
         return 0;
-    leveret_tables t;
+    leveret_tables t = {0};
     make_tables(&t, data[size - 1]);
     size_t piece = 1 + (size_t)data[0] * 4, at = 1, end = 1;
     while (end < size && at < size) {
