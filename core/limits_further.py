@@ -1,4 +1,4 @@
-"""Limits of what no board carries: further rows of limits.py, which has them where this file is."""
+"""Limits of AMQP 1.0, which few boards carry: further rows of limits.py, which has them where this file is."""
 
 # name, gateway default, board default, least, most
 ROWS = (

@@ -42,7 +42,7 @@ LINES = (
         "",
     ),
     ("arena", ("arena", "messages", "queue entries", "places in queues", "index of deliveries"), ""),
-    ("connections", ("connections",), "connection_count_max"),
+    ("connections", ("connections", "connections of AMQP 1.0"), "connection_count_max"),
     ("channels", ("channels",), "channel_count_max"),
     ("queues", ("queues",), "queue_count_max"),
     ("consumers", ("consumers",), "consumer_count_max"),
@@ -75,6 +75,20 @@ def lines(board):
     if board.line_heap:
         yield f"  {'serial line':44}{board.line_heap:>11,}"
     yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"
+    yield from lines_of_dialects(board)
+
+
+def lines_of_dialects(board):
+    """The second table: what each choice of dialects takes, and whether there is room for it; nothing for a board without [sizes]."""
+    if board.sizes:
+        yield ""
+        yield f"  {'[carries] dialects':25}{'code, heap':>12}{'.mpy files':>12}{'a connection':>14}{'stays free':>12}"
+    for choice, (_, octets, connection) in board.sizes.items():
+        other = board.speaking(choice)
+        short = other.working_heap() - other.free()
+        room = f"   does not fit: {short:,} octets are missing" if short > 0 else ""
+        name = " ".join(boards.CHOICES[choice])
+        yield f"  {name:25}{other.code_heap:>12,}{octets:>12,}{connection:>14,}{other.free():>12,}{room}"
 
 
 FORMS = {

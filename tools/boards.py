@@ -13,6 +13,8 @@
     [carries]      dialects, exchanges, rules: names of files in core/, core/exchange/types/ and core/queue/features/; parts: names of PARTS
     [uart]         id, baud, tx, rx of machine.UART (cpython: device, baud)
     [pins]         led and what else the board's firmware uses
+    [sizes]        for each of CHOICES of dialects: octets of heap of the code as above, of its .mpy files, and of heap for a connection
+                   with one channel or session, and one consumer (measured by the same test)
     [limits]       rows of core/limits.py that differ from its board column (cpython: from what tools/memory.py makes fit)
 
 What is not carried is not on the board: the core imports those files where they are first needed and refuses what is missing
@@ -76,6 +78,7 @@ BESIDE = {
     ("amqp_1_0", "transactions"): ("core/amqp_1_0/transactions.py",),
     ("amqp_0_9", "amqp_1_0"): ("core/amqp_0_9/exact.py",),
 }
+CHOICES = {"amqp_0_9": ("amqp_0_9",), "amqp_1_0": ("amqp_1_0",), "both": ("amqp_0_9", "amqp_1_0")}  # of dialects, for [sizes]
 OF_AMQP_0_9 = ("bridge", "client")  # parts that go with that family alone: they speak it to the broker that they stand beside
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
@@ -117,8 +120,9 @@ FIELDS = {
     "uart": of_type(dict),
     "pins": of_type(dict),
     "limits": of_type(dict),
+    "sizes": of_type(dict),
 }
-OPTIONAL = ("architecture", "connections_of_network", "uart", "pins")
+OPTIONAL = ("architecture", "connections_of_network", "uart", "pins", "sizes")
 TABLE = Table(
     [(name, kind, None) for name, kind in FIELDS.items()],
     "there is no field {name!r}; there are {names}",
@@ -146,24 +150,38 @@ class Board:
     carries: dict
     uart: dict
     pins: dict
+    sizes: dict
 
     def __init__(self, name, fields):
         self.name = name
+        self.fields = fields
         for field in FIELDS:
             setattr(self, field, fields.get(field))
-        self.uart, self.pins = self.uart or {}, self.pins or {}
+        self.uart, self.pins, self.sizes = self.uart or {}, self.pins or {}, self.sizes or {}
         if self.interpreter == "cpython":
             self.limits = memory.fitting(fields["limits"], self.heap_size * 9 // 10)
         else:
             self.limits = Limits(**dict(BOARD, **fields["limits"]))
         self.bridges = [BRIDGE] * (self.limits.bridge_count_max if "bridge" in self.carries["parts"] else 0)
 
+    def speaking(self, choice):
+        """The same Board with other dialects, a name of CHOICES, without what goes with AMQP 0-9-1 alone where that is not one of them."""
+        dialects = CHOICES[choice]
+        parts = [part for part in self.carries["parts"] if "amqp_0_9" in dialects or part not in OF_AMQP_0_9]
+        carries = dict(self.carries, dialects=list(dialects), parts=parts)
+        code_heap = self.sizes[choice][0] if choice in self.sizes else self.code_heap
+        return Board(self.name, dict(self.fields, carries=carries, code_heap=code_heap))
+
     def memory_parts(self):
         """(what, octets) of what the board carries, by its interpreter."""
         if self.interpreter == "cpython":
             return [(name, size) for name, size, _ in memory.parts(self.limits)[1:]]  # but for the interpreter, which code_heap counts
         files = set(self.files())
-        return memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
+        parts = memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
+        if "amqp_1_0" in self.carries["dialects"] and self.sizes:
+            more = max(0, self.sizes["amqp_1_0"][2] - self.sizes["amqp_0_9"][2])
+            parts.append(("connections of AMQP 1.0", more * self.limits.connection_count_max))
+        return parts
 
     def memory_needed(self):
         """Octets of the broker when every limit is reached."""

@@ -2,7 +2,7 @@
 
 tests/micropython/test_board_budget.py compares the numbers with what MicroPython holds when everything is at its limit. Boards carry this
 file with management only; tools (`leveret board`, `leveret flash`) do the sums for the others. On CPython: cpython_sizes.py, which
-alone has what links of AMQP 1.0 take: no board serves that.
+alone has what links of AMQP 1.0 take: for boards that serve it tools/boards.py adds what a connection was measured to hold.
 """
 
 from ..limits import (

@@ -8,7 +8,8 @@ const [packageDirectory, stage, directory, module, heapKb] = process.argv.slice(
 // Written at once: what was said before a hang must not be lost with the process.
 const line = (text) => fs.writeSync(1, `${text}\n`);
 
-const interpreter = await start({ packageDirectory, stage, line });
+// A bound is one piece of heap: it has to be there beside what is loaded first.
+const interpreter = await start({ packageDirectory, stage, line, heapFirstKib: 2048 + Number(heapKb) });
 const runner = interpreter.micropython.pyimport('device_runner');
 runner.about();
 const count = runner.load(directory, module);

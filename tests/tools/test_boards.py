@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from leveret.tools import boards
+from leveret.tools import board, boards
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMISED = ("esp32", "esp32_s3", "pico_2_w", "pico_w", "pyboard_d", "raspberry_pi", "stm32f4", "unix")
@@ -75,15 +75,20 @@ def test_a_board_that_there_is_not():
 
 
 def test_a_board_carries_the_families_that_it_names():
-    files = {}
-    for dialects in (("amqp_0_9",), ("amqp_1_0",), ("amqp_0_9", "amqp_1_0")):
-        board = boards.load("esp32_s3")
-        board.carries = dict(board.carries, dialects=dialects, parts=["log", "tcp", "streams", "transactions"])
-        files[dialects] = set(board.files())
-    old, new, both = files.values()
-    assert both >= old | new and not [path for path in old if "amqp_1_0" in path] and not [path for path in new if "amqp_0_9" in path]
-    assert {"core/amqp_1_0/transactions.py", "core/amqp_1_0/deliver_stream.py", "core/limits_further.py"} <= new
-    assert "core/amqp_0_9/exact.py" in both - old
+    files = {choice: boards.load("esp32_s3").speaking(choice).files() for choice in boards.CHOICES}
+    both = set(files["both"])
+    assert both >= set(files["amqp_0_9"]) and both >= set(files["amqp_1_0"])
+    assert not [path for path in files["amqp_0_9"] if "amqp_1_0" in path]
+    assert not [path for path in files["amqp_1_0"] if "amqp_0_9" in path or path.startswith("ports/bridge")]
+    assert "core/amqp_1_0/transactions.py" in files["amqp_1_0"] and "core/amqp_0_9/exact.py" in both
+
+
+def test_the_choices_of_a_board_are_in_a_table():
+    loaded = boards.load("esp32")
+    loaded.sizes = {"amqp_0_9": [loaded.code_heap, 130_000, 5_000], "amqp_1_0": [loaded.heap_size, 200_000, 9_000]}
+    head, first, second = list(board.lines_of_dialects(loaded))[-3:]
+    assert first.split() == ["amqp_0_9", f"{loaded.code_heap:,}", "130,000", "5,000", f"{loaded.free():,}"]
+    assert second.split()[0] == "amqp_1_0" and "does not fit" in second and "does not fit" not in first and "a connection" in head
 
 
 def test_the_files_that_the_page_copies_for_a_board_that_only_publishes_are_a_whole_client(tmp_path):
