@@ -69,9 +69,9 @@ size = 1048576
 
 def settings_of(path, board="unix"):
     """What `leveret flash` would write; on a computer the network is there without an interface to bring up."""
-    found = flash_settings.wanted(boards.load(board), options(config=str(path)), None)
-    del found["ethernet"]
-    return found
+    settings = flash_settings.wanted(boards.load(board), options(config=str(path)), None)
+    del settings["ethernet"]
+    return settings
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +217,8 @@ def test_bridges_go_into_the_board_s_settings_and_no_password_is_shown(tmp_path,
     done = flashed_with(BRIDGE, tmp_path / "gateway.toml")
     assert done.returncode == 0 and "ports/bridge/bridge.mpy" in done.stdout and "firmware/uplink.mpy" in done.stdout, done.stderr
     assert "nobody" not in done.stdout + done.stderr
-    found = flash_settings.wanted(boards.load("esp32_s3"), options(wifi="home", config=str(tmp_path / "gateway.toml")), None)
-    assert [table["name"] for table in found["bridges"]] == ["uplink"] and found["limits"]["bridge_count_max"] == 2
+    settings = flash_settings.wanted(boards.load("esp32_s3"), options(wifi="home", config=str(tmp_path / "gateway.toml")), None)
+    assert [table["name"] for table in settings["bridges"]] == ["uplink"] and settings["limits"]["bridge_count_max"] == 2
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,13 @@ def test_the_wifi_password_comes_from_the_environment_or_a_file_and_is_never_sho
     assert shown.returncode == 0 and SECRET not in shown.stdout + shown.stderr
     monkeypatch.delenv(flash_settings.PASSWORD_VARIABLE)
     (tmp_path / "secret").write_text("from a file\n")
-    found = flash_settings.wanted(board, options(wifi="home", wifi_password_file=str(tmp_path / "secret")), None)
-    assert found["wifi"]["password"] == "from a file"
-    again = flash_settings.wanted(board, options(wifi="home"), found)
+    settings = flash_settings.wanted(board, options(wifi="home", wifi_password_file=str(tmp_path / "secret")), None)
+    assert settings["wifi"]["password"] == "from a file"
+    again = flash_settings.wanted(board, options(wifi="home"), settings)
     assert again["wifi"]["password"] == "from a file", "the board knows it already"
     monkeypatch.setattr("sys.stdin", open(os.devnull))
     with pytest.raises(UsageError, match="is asked at a terminal"):
-        flash_settings.wanted(board, options(wifi="another"), found)
+        flash_settings.wanted(board, options(wifi="another"), settings)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
 
 
@@ -149,8 +149,10 @@ def test_what_the_boards_page_shows_is_taken(tmp_path):
         page = file.read()
     shown = next(block for block in pages.fences(page, "toml") if "[board.sensor]" in block)
     (tmp_path / "gateway.toml").write_text(shown)
-    found = flash_settings.wanted(boards.load("pico_2_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None)
-    assert found["sensor"]["i2c"][0]["name"] == "celsius" and found["store"] == {"kind": "folder"}
+    settings = flash_settings.wanted(
+        boards.load("pico_2_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None
+    )
+    assert settings["sensor"]["i2c"][0]["name"] == "celsius" and settings["store"] == {"kind": "folder"}
 
 
 @pytest.mark.parametrize(

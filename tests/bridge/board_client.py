@@ -55,14 +55,14 @@ def stream_through(client, queue, count):
     client.wait_confirmed()
     client.qos(20)
     tag = client.consume(queue)
-    found = []
+    bodies = []
     for message in client.messages(20000):
-        found.append(int(message.body))
-        if len(found) % 10 == 0:
+        bodies.append(int(message.body))
+        if len(bodies) % 10 == 0:
             client.ack(message, multiple=True)
-        if len(found) == count:
+        if len(bodies) == count:
             break
-    assert found == list(range(count))
+    assert bodies == list(range(count))
     client.cancel(tag)
 
 

@@ -24,8 +24,8 @@ def broker(request):
 
 
 def run_script(command, environment=None):
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert found.returncode == 0 and found.stdout == "done\n", found.stdout + found.stderr
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0 and result.stdout == "done\n", result.stdout + result.stderr
 
 
 def test_everything_with_small_buffers_on_cpython(broker):

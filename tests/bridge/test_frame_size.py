@@ -60,8 +60,8 @@ def test_less_is_refused_and_the_client_says_why(strict):
 
 
 def test_a_client_with_a_boards_buffers_gets_in_and_everything_passes(strict):
-    found = subprocess.run([sys.executable, SCRIPT, strict.url], capture_output=True, text=True, timeout=120)
-    assert found.returncode == 0 and found.stdout == "done\n", found.stdout + found.stderr
+    result = subprocess.run([sys.executable, SCRIPT, strict.url], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0 and result.stdout == "done\n", result.stdout + result.stderr
 
 
 def test_a_bridge_with_the_smallest_buffers_gets_in_and_large_messages_pass(strict):

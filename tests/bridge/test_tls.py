@@ -100,16 +100,16 @@ def test_what_is_wrong_is_one_sentence(secure, tmp_path):
 
 
 def test_status_and_definitions_speak_tls(secure, tmp_path):
-    found = subprocess.run(COMMAND + ["status", secure.secure_url()], capture_output=True, text=True, timeout=120)
-    assert found.returncode == 0 and found.stdout.startswith("product Leveret"), found.stderr
+    result = subprocess.run(COMMAND + ["status", secure.secure_url()], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0 and result.stdout.startswith("product Leveret"), result.stderr
     file = tmp_path / "definitions.json"
-    found = subprocess.run(
+    result = subprocess.run(
         COMMAND + ["definitions", "export", "--from", secure.secure_url(), str(file)], capture_output=True, text=True, timeout=120
     )
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     assert "gateway7" in [user["name"] for user in json.loads(file.read_text())["users"]]
-    found = subprocess.run(COMMAND + ["status", secure.secure_url(name="other.example")], capture_output=True, text=True, timeout=120)
-    assert found.returncode == 1 and "other.example" in found.stderr and found.stderr.count("\n") == 1
+    result = subprocess.run(COMMAND + ["status", secure.secure_url(name="other.example")], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1 and "other.example" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_each_refusal_is_a_sentence_of_the_bridge_and_the_next_address_is_taken(secure, tmp_path):

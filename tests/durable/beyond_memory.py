@@ -240,9 +240,9 @@ def main():
     directory = tempfile.mkdtemp(prefix="beyond_memory_")
     try:
         room = ("--disk-max", str(options.octets * 2 + (64 << 20)))
-        found = measure(directory, options.octets, options.body, options.memory, options.kill, room)
-        found["disk_write_mb_s"], found["disk_read_mb_s"] = [round(each, 1) for each in disk(directory, options.octets)]
-        print(json.dumps(found))
+        measured = measure(directory, options.octets, options.body, options.memory, options.kill, room)
+        measured["disk_write_mb_s"], measured["disk_read_mb_s"] = [round(each, 1) for each in disk(directory, options.octets)]
+        print(json.dumps(measured))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

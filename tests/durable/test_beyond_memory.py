@@ -14,10 +14,10 @@ INTERPRETER = 40 * MEBIBYTE  # what a Python process with the broker's code take
 
 def check(tmp_path, octets, body, memory, kill):
     """Everything comes back; the process never had more than its limits and the interpreter; the figures."""
-    found = measure(str(tmp_path), octets, body, memory, kill, ("--disk-max", str(2 * octets + 64 * MEBIBYTE)))
-    assert found["count"] == octets // body
-    assert found["peak_memory_mb"] * 1e6 < memory + INTERPRETER, found
-    return found
+    measured = measure(str(tmp_path), octets, body, memory, kill, ("--disk-max", str(2 * octets + 64 * MEBIBYTE)))
+    assert measured["count"] == octets // body
+    assert measured["peak_memory_mb"] * 1e6 < memory + INTERPRETER, measured
+    return measured
 
 
 def test_eight_times_the_memory_with_a_kill_in_between(tmp_path):

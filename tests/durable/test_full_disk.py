@@ -65,15 +65,15 @@ def fill(client, count, size=1000):
 
 def take_all(client):
     """The numbers of all messages; each is acknowledged."""
-    found = []
+    bodies = []
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < 1:
         message = client.get("q")
         if message is not None:
-            found.append(int(bytes(message.body).split(b" ")[0]))
+            bodies.append(int(bytes(message.body).split(b" ")[0]))
             client.ack(message)
             quiet_since = time.monotonic()
-    return found
+    return bodies
 
 
 def others_fill(disk):

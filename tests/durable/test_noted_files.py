@@ -111,8 +111,8 @@ def test_a_program_that_is_killed_at_any_call_leaves_a_log_that_tells_no_loss(tm
         broker, report = broker_on(store)
         for word in ("missing", "empty", "lists", "defines"):
             assert word not in report, (at, report)
-        found = numbers_of(broker)
-        assert not [number for number in confirmed[-4:] if number not in found], (at, confirmed, found)
+        numbers = numbers_of(broker)
+        assert not [number for number in confirmed[-4:] if number not in numbers], (at, confirmed, numbers)
         broker.journal.finish()
         store.close()
         again = FileStore(str(path))

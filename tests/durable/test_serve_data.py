@@ -49,13 +49,13 @@ def fill(broker, queue, count, size=100, arguments=None):
 def numbers(broker, queue):
     """The numbers of the messages in a queue, which is empty then."""
     client = connect(broker.url)
-    found = []
+    bodies = []
     message = client.get(queue, no_ack=True)
     while message is not None:
-        found.append(int(bytes(message.body).split(b" ")[0]))
+        bodies.append(int(bytes(message.body).split(b" ")[0]))
         message = client.get(queue, no_ack=True)
     client.close()
-    return found
+    return bodies
 
 
 def only_segment(directory):
@@ -294,14 +294,14 @@ def test_a_full_log_makes_publishers_wait_and_a_consumer_makes_room(start, tmp_p
     size = sum(map(len, contents(tmp_path / "data").values()))
     assert 350 << 10 < size <= 512 << 10
     reader = connect(broker.url)
-    found = []
+    bodies = []
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < 1:  # what the publisher has sent comes as room is made
         message = reader.get("q", no_ack=True)
         if message is not None:
-            found.append(int(bytes(message.body).split(b" ")[0]))
+            bodies.append(int(bytes(message.body).split(b" ")[0]))
             quiet_since = time.monotonic()
-    assert found[:350] == list(range(350))
+    assert bodies[:350] == list(range(350))
     fill(broker, "other", 100, 1000)
     assert broker.alive()
 

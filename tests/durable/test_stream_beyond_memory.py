@@ -11,9 +11,9 @@ from test_beyond_memory import INTERPRETER, MEBIBYTE
 
 def check(tmp_path, octets, body, memory):
     """Every offset came to every reader; the process never had more than its limits and the interpreter."""
-    found = measure(str(tmp_path), octets, body, memory)
-    print(found)
-    assert max(found["peaks_mb"]) * 1e6 < memory + INTERPRETER, found
+    measured = measure(str(tmp_path), octets, body, memory)
+    print(measured)
+    assert max(measured["peaks_mb"]) * 1e6 < memory + INTERPRETER, measured
 
 
 def test_a_stream_of_many_times_the_memory_is_read_from_the_first_message(tmp_path):

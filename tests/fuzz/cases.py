@@ -198,8 +198,8 @@ class Healthy:
         """A publish comes back by get."""
         octets = amqp_wire.method(1, "queue.declare", queue="healthy", exclusive=True) + amqp_wire.publish(1, "", "healthy", b"served" * 50)
         octets += amqp_wire.method(1, "basic.get", queue="healthy", no_ack=True)
-        found = self.ask(octets, "body")
-        assert b"".join(one.payload for one in found if one.name == "body") == b"served" * 50
+        answer = self.ask(octets, "body")
+        assert b"".join(one.payload for one in answer if one.name == "body") == b"served" * 50
         self.ask(amqp_wire.method(1, "queue.delete", queue="healthy"), "queue.delete-ok")
 
     def tidy(self):

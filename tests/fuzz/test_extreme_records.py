@@ -182,8 +182,8 @@ def start(store, form, told, has_heads):
     broker = broker_on(store, form, told)
     healthy = Healthy(broker)
     if has_heads:
-        found = healthy.ask(method(1, "basic.get", queue="safe", no_ack=True), "body")
-        assert found[-1].payload == MARK, found
+        answer = healthy.ask(method(1, "basic.get", queue="safe", no_ack=True), "body")
+        assert answer[-1].payload == MARK, answer
     healthy.link.give(
         method(1, "queue.declare", queue="new", durable=True)
         + publish(1, "", "new", b"x", amqp_wire.encode_properties({"delivery_mode": 2}))

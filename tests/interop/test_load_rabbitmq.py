@@ -37,10 +37,10 @@ def run(url, *arguments):
 def test_everything_published_is_received_once(rabbitmq, arguments, deliveries):
     done = run(rabbitmq.url, "--json", "-", "--count", COUNT, *arguments)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    document = json.loads(done.stdout)
     published = COUNT * (2 if "--publishers" in arguments else 1)
-    assert found["trouble"] == [] and found["summary"]["published"] == published
-    assert found["summary"]["received"] == published * deliveries
+    assert document["trouble"] == [] and document["summary"]["published"] == published
+    assert document["summary"]["received"] == published * deliveries
 
 
 def test_what_it_refuses_is_said(rabbitmq):

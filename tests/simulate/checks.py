@@ -127,8 +127,8 @@ class Checks:
         count = 0
         for name in mine.queues:
             positions = [position for position, _ in mine.queues[name]]
-            found = self.broker.queues[name]
-            count += len(positions) - (found.pages.count if found.pages is not None else 0)
+            queue = self.broker.queues[name]
+            count += len(positions) - (queue.pages.count if queue.pages is not None else 0)
             if len(set(positions)) != len(positions):
                 raise Wrong("queue %s has a position twice: %s" % (name, mine.queues[name]))
         state = self.broker.tables.state
@@ -197,9 +197,9 @@ class Checks:
             else:
                 client.settle_all()
         for name in sorted(self.broker.queues):
-            found = self.broker.queues[name]
-            if not found.is_stream and found.owner is None and not self.is_counted(name):
-                self.broker.counters["purged"] += found.purge()
+            queue = self.broker.queues[name]
+            if not queue.is_stream and queue.owner is None and not self.is_counted(name):
+                self.broker.counters["purged"] += queue.purge()
         self.rest()
 
     def leave_nothing(self):

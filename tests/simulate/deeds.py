@@ -85,9 +85,9 @@ class Deeds:
         """A reader of a stream, from a place in the middle; some have packs."""
         self.tags += 1
         side.consumers["t%d" % self.tags] = name
-        found = self.broker.queues[name]
-        ahead = self.reads.below(found.next_offset() - found.first_offset + 1)
-        arguments = {"x-stream-offset": self.reads.pick(("first", found.first_offset + ahead, ("T", self.seconds - self.reads.below(200))))}
+        queue = self.broker.queues[name]
+        ahead = self.reads.below(queue.next_offset() - queue.first_offset + 1)
+        arguments = {"x-stream-offset": self.reads.pick(("first", queue.first_offset + ahead, ("T", self.seconds - self.reads.below(200))))}
         if self.reads.one_in(3):
             arguments["x-stream-pack-records"] = self.reads.pick((1, 3, 100))
         client.ask(side, "basic_consume", "basic_consume_ok", None, 0, name, "t%d" % self.tags, False, False, False, False, arguments)

@@ -146,9 +146,9 @@ def test_a_streaming_query_writes_each_row_as_a_message(spark, queue, make_strea
                 .start()
             )
         )
-    found = drained(connection, name)
-    assert [body for body, _ in found] == [b"same", b"same", b"other", b"later"]
-    assert len({identity for _, identity in found}) == 4 and found[1][1] == found[0][1] + "-1"
+    messages = drained(connection, name)
+    assert [body for body, _ in messages] == [b"same", b"same", b"other", b"later"]
+    assert len({identity for _, identity in messages}) == 4 and messages[1][1] == messages[0][1] + "-1"
 
 
 def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_window(spark, leveret, make_stream, tmp_path):
@@ -167,8 +167,8 @@ def test_what_a_task_publishes_again_is_dropped_by_a_queue_with_a_deduplication_
                 .start()
             )
         )
-    found = drained(connection, name)
-    assert sorted(body for body, _ in found) == sorted(b"row %d" % (number // 2) for number in range(3000))
+    messages = drained(connection, name)
+    assert sorted(body for body, _ in messages) == sorted(b"row %d" % (number // 2) for number in range(3000))
     connection.queue_delete(name)
     connection.close()
 

@@ -104,13 +104,13 @@ def test_senml_with_gateway_headers_to_every_table_and_to_the_alert_queue(run, l
         assert (row.readings, row.gateway, row.device) == (2, "north", "kiln")
         spread = abs(values[0] - values[1]) / 2
         assert math.isclose(row.mean, sum(values) / 2, rel_tol=1e-9) and math.isclose(row.stddev, spread, abs_tol=1e-9)
-        found, wanted = (row.min, row.max, row.last), (min(values), max(values), values[1])
-        assert [round(value, 6) for value in found] == [round(value, 6) for value in wanted]
-    found = []
+        document, wanted = (row.min, row.max, row.last), (min(values), max(values), values[1])
+        assert [round(value, 6) for value in document] == [round(value, 6) for value in wanted]
+    document = []
     while (message := alerts.get("alarms", no_ack=True)) is not None:
-        found.append(json.loads(message.body))
-    assert len(found) == summary["alerts"] == (raw.score >= 0.5).sum() >= 1
-    assert any(alert["time"] == TIME_S + 595 * 300 and alert["gateway"] == "north" for alert in found)
+        document.append(json.loads(message.body))
+    assert len(document) == summary["alerts"] == (raw.score >= 0.5).sum() >= 1
+    assert any(alert["time"] == TIME_S + 595 * 300 and alert["gateway"] == "north" for alert in document)
     late_comes_and_is_counted(run, config, stream, summary)
     alerts.queue_delete("alarms")
     alerts.close()

@@ -23,8 +23,8 @@ class ArchiveMissing(Exception):
 def pinned():
     """{project: (version, sha256)} of sources.txt."""
     with open(SOURCES, encoding="ascii") as file:
-        found = re.findall(r"^(\S+)==(\S+) --hash=sha256:(\w+)$", file.read(), re.MULTILINE)
-    return {project: (version, digest) for project, version, digest in found}
+        matches = re.findall(r"^(\S+)==(\S+) --hash=sha256:(\w+)$", file.read(), re.MULTILINE)
+    return {project: (version, digest) for project, version, digest in matches}
 
 
 def archive_of(project):

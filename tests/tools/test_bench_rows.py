@@ -37,9 +37,9 @@ def test_a_run_of_each_row_moves_all_of_its_messages(broker, row):
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["trouble"] == []
-    summary = found["summary"]
+    document = json.loads(done.stdout)
+    assert document["trouble"] == []
+    summary = document["summary"]
     least = 4000 if row[0].startswith("get") else FEW
     assert summary["received"] >= least and summary["server_cpu_s"] >= 0
     assert summary["cpu_s"]["consumer"] > 0

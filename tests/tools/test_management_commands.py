@@ -46,11 +46,11 @@ def test_seven_hundred_queues_go_in_and_come_out_in_pages(serve, tmp_path):  # n
     path = str(tmp_path / "out.json")
     assert command("definitions", "export", "--from", url_of(server), path) == (0, "", "")
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    assert [dict(each, type=None) for each in found["queues"]] == sorted(
+        document = json.load(file)
+    assert [dict(each, type=None) for each in document["queues"]] == sorted(
         [dict(each, type=None) for each in DEFINITIONS["queues"]], key=lambda each: each["name"]
     )
-    assert found["bindings"] == DEFINITIONS["bindings"] and found["exchanges"] == DEFINITIONS["exchanges"]
+    assert document["bindings"] == DEFINITIONS["bindings"] and document["exchanges"] == DEFINITIONS["exchanges"]
     again = serve("--listen", "amqp://127.0.0.1:0", "--definitions", path)
     assert command("definitions", "export", "--from", url_of(again), "-")[1] == open(path, encoding="utf-8").read()
 

@@ -33,9 +33,9 @@ def measured(broker, *arguments):
     """(summary, series) of a run that went well."""
     done = run(broker.urls[0], "--json", "-", *arguments)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["trouble"] == []
-    return found["summary"], found["series"]
+    document = json.loads(done.stdout)
+    assert document["trouble"] == []
+    return document["summary"], document["series"]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_the_same_over_amqp_1_0(broker, arguments):
     arguments = ("--publishers", 2, "--count", 100, "--address", "/queues/%s", *arguments)
     done = run(broker.urls[0] + "/?protocol=1.0", "--json", "-", *arguments)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    summary = found["summary"]
-    assert found["trouble"] == [] and summary["published"] == summary["received"] == 200
+    document = json.loads(done.stdout)
+    summary = document["summary"]
+    assert document["trouble"] == [] and summary["published"] == summary["received"] == 200
     if "--confirm" in arguments:
         assert summary["confirmed"] == 200 and summary["confirm_latency_us"]["100"] > 0
     assert bool(summary["latency_us"]) == (not {0, 7} & {arguments[at + 1] for at, each in enumerate(arguments) if each == "--size"})

@@ -32,8 +32,8 @@ def test_a_browser_gets_all_messages_in_order_and_they_stay():
     peer = ready()
     for handle in (1, 2):
         assert browse(peer, handle=handle) == [b"0", b"1", b"2", b"3", b"4"]
-    found = peer.broker.queues["q"]
-    assert found.message_count() == 5 and found.unsettled_count() == 0 and not found.consumers
+    queue = peer.broker.queues["q"]
+    assert queue.message_count() == 5 and queue.unsettled_count() == 0 and not queue.consumers
     peer.receiver(name="real", handle=3)
     assert len(peer.messages()) == 5
     invariants.check(peer.broker.tables)
@@ -68,9 +68,9 @@ def test_drain_ends_at_the_last_message():
     peer = ready()
     peer.attach("b", 1, True, None, source=COPY)
     peer.credit(10, drain=True)
-    found = peer.frames()
-    assert [each[0] for each in found] == ["transfer"] * 5 + ["flow"]
-    assert (found[-1][1]["delivery-count"], found[-1][1]["link-credit"]) == (10, 0)
+    frames = peer.frames()
+    assert [each[0] for each in frames] == ["transfer"] * 5 + ["flow"]
+    assert (frames[-1][1]["delivery-count"], frames[-1][1]["link-credit"]) == (10, 0)
     assert peer.connection.session.draining == []
 
 

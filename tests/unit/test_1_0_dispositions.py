@@ -31,8 +31,8 @@ def reading(messages=6, **given):
 
 def left(peer):
     """(ready, unsettled) of the queue."""
-    found = peer.broker.queues["q"]
-    return found.message_count(), found.unsettled_count()
+    queue = peer.broker.queues["q"]
+    return queue.message_count(), queue.unsettled_count()
 
 
 # Ours, by the peer

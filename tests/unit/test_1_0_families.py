@@ -314,9 +314,9 @@ def test_basic_get_has_a_value_as_it_is_encoded():
     octets = message((sections.VALUE, "text"))
     send(ten, message((sections.VALUE, "text"), properties={"content-type": "text/plain"}))
     basic.give(encoded("basic_get", 1, 0, "q", True))
-    found = basic.frames()
-    assert found[0][:1] == ("basic_get_ok",) and found[1][2] == (len(octets), {"content_type": "text/plain", "type": "amqp-1.0"})
-    assert found[2][2] == octets
+    frames = basic.frames()
+    assert frames[0][:1] == ("basic_get_ok",) and frames[1][2] == (len(octets), {"content_type": "text/plain", "type": "amqp-1.0"})
+    assert frames[2][2] == octets
 
 
 def test_priority_and_selectors_of_consumers_and_exchanges():

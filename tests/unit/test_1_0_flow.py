@@ -80,9 +80,9 @@ def test_drain_uses_up_the_credit_that_nothing_is_there_for():
     peer = ready(2)
     peer.receiver(credit=0)
     peer.credit(5, drain=True)
-    found = peer.frames()
-    assert [each[0] for each in found] == ["transfer", "transfer", "flow"]
-    fields = found[2][1]
+    frames = peer.frames()
+    assert [each[0] for each in frames] == ["transfer", "transfer", "flow"]
+    fields = frames[2][1]
     assert (fields["delivery-count"], fields["link-credit"], fields["drain"]) == (5, 0, True)
     peer.send(2, b"late")
     assert peer.messages() == []
@@ -94,8 +94,8 @@ def test_drain_of_more_than_the_send_buffer_takes_goes_on_as_the_peer_reads():
     peer = ready(30)
     peer.receiver(credit=0)
     peer.credit(50, drain=True)
-    found = peer.frames()
-    assert [each[0] for each in found] == ["transfer"] * 30 + ["flow"] and found[-1][1]["delivery-count"] == 50
+    frames = peer.frames()
+    assert [each[0] for each in frames] == ["transfer"] * 30 + ["flow"] and frames[-1][1]["delivery-count"] == 50
 
 
 def test_drain_waits_for_the_window():

@@ -73,8 +73,8 @@ def test_responses_wait_for_credit_and_drain():
     peer.credit(1)
     assert [each[1] for each in responses(peer)] == ["queue 'a' in vhost '/' not found"]
     peer.credit(5, delivery_count=1, drain=True)
-    found = peer.frames()
-    assert [name for name, *_ in found] == ["transfer", "flow"] or [name for name, *_ in found] == ["flow", "transfer"]
+    frames = peer.frames()
+    assert [name for name, *_ in frames] == ["transfer", "flow"] or [name for name, *_ in frames] == ["flow", "transfer"]
     peer.credit(5, delivery_count=2, drain=True)
     flow = peer.expect("flow")[1]
     assert flow["link-credit"] == 0 and flow["delivery-count"] == 7

@@ -112,8 +112,8 @@ def test_a_detach_is_answered_as_it_came_and_gives_back_what_is_not_settled():
         peer.give(performative("detach", handle=1, closed=closed))
         ((name, fields, _, _),) = peer.frames()
         assert (name, fields["handle"], fields["closed"], fields["error"]) == ("detach", 1, closed, None)
-        found = peer.broker.queues["q"]
-        assert found.message_count() == 3 and found.unsettled_count() == 0 and not found.consumers
+        queue = peer.broker.queues["q"]
+        assert queue.message_count() == 3 and queue.unsettled_count() == 0 and not queue.consumers
         peer.receiver(name="again")
         assert [each[1] for each in peer.messages()] == [b"0", b"1", b"2"]
 

@@ -90,10 +90,10 @@ def test_the_configuration_makes_nodes_by_pattern_and_kind():
 
 def test_an_exchange_as_a_source_is_a_queue_of_the_links_own():
     broker, connection = world()
-    found = reading(broker, connection, "/topic/a.#")
-    assert bindings(broker, found.queue) == [("amq.topic", b"a.#")] and found.private and not found.ends and found.address is None
-    queue = broker.queues[found.queue]
-    assert queue.owner is connection and queue.auto_delete and found.queue.startswith("amq.gen-")
+    source = reading(broker, connection, "/topic/a.#")
+    assert bindings(broker, source.queue) == [("amq.topic", b"a.#")] and source.private and not source.ends and source.address is None
+    queue = broker.queues[source.queue]
+    assert queue.owner is connection and queue.auto_delete and source.queue.startswith("amq.gen-")
     assert bindings(broker, reading(broker, connection, "/exchange/amq.direct/k").queue) == [("amq.direct", b"k")]
     assert bindings(broker, reading(broker, connection, "amq.topic").queue) == [("amq.topic", b"#")]
     assert bindings(broker, reading(broker, connection, "amq.fanout").queue) == [("amq.fanout", b"")]
@@ -104,39 +104,39 @@ def test_an_exchange_as_a_source_is_a_queue_of_the_links_own():
 
 def test_a_durable_subscription_stays_until_its_link_closes():
     broker, connection = world()
-    found = reading(broker, connection, "t", ["topic"], "s", True)
-    assert (found.queue, found.exclusive, found.ends) == ("subscription/c/s", True, True) and broker.queues[found.queue].durable
-    assert reading(broker, connection, "t", ["topic"], "s", True).queue == found.queue
+    source = reading(broker, connection, "t", ["topic"], "s", True)
+    assert (source.queue, source.exclusive, source.ends) == ("subscription/c/s", True, True) and broker.queues[source.queue].durable
+    assert reading(broker, connection, "t", ["topic"], "s", True).queue == source.queue
     again = reading(broker, connection, None, (), "s")
-    assert (again.queue, again.address, again.ends) == (found.queue, "t", True)
+    assert (again.queue, again.address, again.ends) == (source.queue, "t", True)
     assert refused(NOT_FOUND, reading, broker, connection, None, (), "other").startswith("a source without an address")
     assert refused(NOT_FOUND, reading, broker, connection, None, (), "s", False, False, "other").startswith("a source without an address")
-    assert reading(broker, connection, "u", ["topic"], "s", True).queue == found.queue  # another topic: begun anew (JMS 2.0, 8.3.3)
-    assert bindings(broker, found.queue) == [("amq.topic", b"u")]
-    assert nodes.close(broker, connection, found.queue, False) and found.queue not in broker.queues
-    assert nodes.close(broker, connection, found.queue, False)
+    assert reading(broker, connection, "u", ["topic"], "s", True).queue == source.queue  # another topic: begun anew (JMS 2.0, 8.3.3)
+    assert bindings(broker, source.queue) == [("amq.topic", b"u")]
+    assert nodes.close(broker, connection, source.queue, False) and source.queue not in broker.queues
+    assert nodes.close(broker, connection, source.queue, False)
 
 
 def test_a_subscription_in_use_keeps_its_topic_and_what_shares_it():
     broker, connection = world()
     shared = ["topic", "shared", "global"]
-    found = reading(broker, connection, "t", shared, "s|global", True)
-    assert found.queue == "subscription//s" and not found.exclusive
-    broker.queues[found.queue].consumers.append(None)
-    assert reading(broker, connection, "t", shared, "s|global-2", True, container="d").queue == found.queue
+    source = reading(broker, connection, "t", shared, "s|global", True)
+    assert source.queue == "subscription//s" and not source.exclusive
+    broker.queues[source.queue].consumers.append(None)
+    assert reading(broker, connection, "t", shared, "s|global-2", True, container="d").queue == source.queue
     assert "in use" in refused(RESOURCE_LOCKED, reading, broker, connection, "u", shared, "s|global", True)
-    assert nodes.close(broker, connection, found.queue, False) and found.queue in broker.queues
-    assert reading(broker, connection, None, (), "s|global").queue == found.queue
+    assert nodes.close(broker, connection, source.queue, False) and source.queue in broker.queues
+    assert reading(broker, connection, None, (), "s|global").queue == source.queue
     volatile = reading(broker, connection, "t", ["topic", "shared"], "s|volatile1")
     assert volatile.queue == "volatile/c/s" and broker.queues[volatile.queue].auto_delete and not volatile.ends
 
 
 def test_a_dynamic_source_is_an_exclusive_queue_under_a_name_that_says_whose():
     broker, connection = world()
-    found = reading(broker, connection, None, (), "link", False, True, "container")
-    assert found.queue.startswith("amq.dyn-container-link-") and addresses.source(found.address) == ("queue", found.queue, None)
-    assert broker.queues[found.queue].owner is connection and found.ends and found.own
-    assert nodes.close(broker, connection, found.queue, True) and found.queue not in broker.queues
+    source = reading(broker, connection, None, (), "link", False, True, "container")
+    assert source.queue.startswith("amq.dyn-container-link-") and addresses.source(source.address) == ("queue", source.queue, None)
+    assert broker.queues[source.queue].owner is connection and source.ends and source.own
+    assert nodes.close(broker, connection, source.queue, True) and source.queue not in broker.queues
     name, address = nodes.make_own(broker, connection, addresses.target(None, True), "c" * 300, "l")
     assert len(name) == 30 and address == "/queues/" + name
     assert reading(broker, connection, None, ["rabbitmq:volatile-queue"], "l", False, True).queue.startswith("amq.rabbitmq.reply-to.")

@@ -50,9 +50,9 @@ def test_all_of_a_connection_can_be_sent_before_anything_has_come_back():
         assert peer.take(8) == HEADER_SASL
         assert [peer.expect(name)[0] for name in ("sasl-mechanisms", "sasl-outcome")]
         assert peer.take(8) == HEADER_AMQP
-        found = peer.frames()
-        first = first or found
-        assert found == first and [each[0] for each in found] == ["open", "begin", "attach", "flow"]
+        frames = peer.frames()
+        first = first or frames
+        assert frames == first and [each[0] for each in frames] == ["open", "begin", "attach", "flow"]
         peer.give(performative("transfer", 0, data(b"x"), handle=0, delivery_id=0, delivery_tag=b"t", settled=True))
         assert peer.frames() == [] and peer.broker.queues["q"].message_count() == 1
 
@@ -291,9 +291,9 @@ def test_a_connection_beyond_the_places_is_told_so():
     second = Peer(broker, opens=False)
     second.log_in()
     second.give(performative("open", container_id="x"))
-    found = second.frames()
-    assert [each[0] for each in found] == ["open", "close"]
-    assert error_in(found, "close")[0] == "amqp:resource-limit-exceeded"
+    frames = second.frames()
+    assert [each[0] for each in frames] == ["open", "close"]
+    assert error_in(frames, "close")[0] == "amqp:resource-limit-exceeded"
     assert not first.connection.closed
 
 
@@ -307,15 +307,15 @@ def test_a_container_has_one_connection_where_its_peer_asks_for_that():
         other = Peer(broker, opens=False)
         other.log_in()
         other.give(performative("open", container_id="unit", **second))
-        found = other.frames()
+        frames = other.frames()
         if first or second:
-            assert [each[0] for each in found] == ["open", "close"]
-            assert found[0][1]["properties"][("symbol", "amqp:connection-establishment-failed")] is True
-            error = found[1][1]["error"]
+            assert [each[0] for each in frames] == ["open", "close"]
+            assert frames[0][1]["properties"][("symbol", "amqp:connection-establishment-failed")] is True
+            error = frames[1][1]["error"]
             assert error["condition"] == "amqp:invalid-field"
             assert error["info"] == {("symbol", "invalid-field"): ("symbol", "container-id")}
         else:
-            assert [each[0] for each in found] == ["open"]
+            assert [each[0] for each in frames] == ["open"]
         assert peer.frames() == []
         peer.connection.received(0)
         Peer(broker, **second)

@@ -83,9 +83,9 @@ def test_the_hostname_of_the_log_in_counts_where_open_has_none():
         assert peer.take(8) == HEADER_SASL
         assert [peer.expect(each)[0] for each in ("sasl-mechanisms", "sasl-outcome")]
         assert peer.take(8) == HEADER_AMQP
-        found = peer.frames()
-        assert [each[0] for each in found] == (["open"] if wanted is None else ["open", "close"])
-        assert wanted is None or error_in(found, "close")[0] == wanted
+        frames = peer.frames()
+        assert [each[0] for each in frames] == (["open"] if wanted is None else ["open", "close"])
+        assert wanted is None or error_in(frames, "close")[0] == wanted
 
 
 def test_who_resumes_a_link_gets_a_map_though_nothing_is_in_it():

@@ -85,9 +85,9 @@ def test_drain_at_the_end_of_a_stream():
     peer = ready()
     peer.attach("in", 1, True, None, source=from_offset("first"))
     peer.credit(10, drain=True)
-    found = peer.frames()
-    assert [each[0] for each in found] == ["transfer"] * 4 + ["flow"]
-    assert (found[-1][1]["delivery-count"], found[-1][1]["link-credit"]) == (10, 0)
+    frames = peer.frames()
+    assert [each[0] for each in frames] == ["transfer"] * 4 + ["flow"]
+    assert (frames[-1][1]["delivery-count"], frames[-1][1]["link-credit"]) == (10, 0)
 
 
 def test_large_messages_of_a_stream():

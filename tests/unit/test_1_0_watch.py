@@ -118,8 +118,8 @@ def test_a_link_gives_back_in_turns_what_stands_behind_the_deliveries_of_another
     for _ in range(40):
         peer.collect()
     assert [each[0] for each in peer.frames()] == ["detach"]
-    found = peer.broker.queues["q"]
-    assert found.message_count() == 30 and found.unsettled_count() == 30 and peer.connection.has_turn
+    queue = peer.broker.queues["q"]
+    assert queue.message_count() == 30 and queue.unsettled_count() == 30 and peer.connection.has_turn
 
 
 def test_publishes_to_many_queues_leave_turns_to_others():
@@ -156,5 +156,5 @@ def test_a_session_that_leaves_with_many_deliveries_goes_in_turns():
         for _ in range(60):
             peer.collect()
         assert [each[0] for each in peer.frames()] == [answer]
-    found = peer.broker.queues["q"]
-    assert found.message_count() == 100 and found.unsettled_count() == 0
+    queue = peer.broker.queues["q"]
+    assert queue.message_count() == 100 and queue.unsettled_count() == 0

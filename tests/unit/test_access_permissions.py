@@ -49,15 +49,15 @@ class Named(Peer):
     def refused(self, octets):
         """Send this on channel 1: the text of the 403 that closed the channel, or "" when it was not refused; a fresh channel after it."""
         self.give(octets)
-        found = self.frames()
-        if [name for name, _, _ in found] != ["channel_close"]:
+        frames = self.frames()
+        if [name for name, _, _ in frames] != ["channel_close"]:
             self.ask("channel_close", "channel_close_ok", 200, "", 0, 0)
             self.ask("channel_open", "channel_open_ok", "")
             return ""
-        assert found[0][2][0] == 403, found
+        assert frames[0][2][0] == 403, frames
         self.give(encoded("channel_close_ok", 1))
         self.ask("channel_open", "channel_open_ok", "")
-        return found[0][2][1]
+        return frames[0][2][1]
 
 
 def declare(name, passive=False, arguments=None):

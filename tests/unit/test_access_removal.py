@@ -20,10 +20,10 @@ def broker_with_sensor():
 
 def ended(peer, before=()):
     """True when GOODBYE is all that came behind methods of these names. It is answered, and that ends the stream."""
-    found = peer.frames()
+    frames = peer.frames()
     peer.give(encoded("connection_close_ok", 0))
-    names = [name for name, _, _ in found]
-    return names == list(before) + ["connection_close"] and list(found[-1][2]) == GOODBYE and peer.connection.closed
+    names = [name for name, _, _ in frames]
+    return names == list(before) + ["connection_close"] and list(frames[-1][2]) == GOODBYE and peer.connection.closed
 
 
 def test_a_consumer_of_a_removed_user_gets_nothing_more_and_what_it_had_goes_back():

@@ -42,9 +42,9 @@ def test_deliveries_go_on_as_the_peer_reads():
     peer.give(encoded("basic_consume", 1, 0, "q", "c", False, True, False, False, {}))
     for _ in range(2000):
         peer.take(13)
-    found = peer.frames()
-    assert found[0][0] == "basic_consume_ok"
-    assert [each[3] for each in assemble(found[1:])] == [body, b"next"]
+    frames = peer.frames()
+    assert frames[0][0] == "basic_consume_ok"
+    assert [each[3] for each in assemble(frames[1:])] == [body, b"next"]
 
 
 def test_bodies_of_several_frames_that_fit_in_the_send_buffer_follow_one_another():
@@ -183,9 +183,9 @@ def test_a_return_comes_before_its_confirm():
     peer = Peer(broker)
     peer.ask("confirm_select", "confirm_select_ok", False)
     peer.give(_publish("nowhere", True))
-    found = peer.frames()
-    assert found[0] == ("basic_return", 1, [312, "NO_ROUTE", "", "nowhere"])
-    assert [each[0] for each in found] == ["basic_return", "header", "body", "basic_ack"]
+    frames = peer.frames()
+    assert frames[0] == ("basic_return", 1, [312, "NO_ROUTE", "", "nowhere"])
+    assert [each[0] for each in frames] == ["basic_return", "header", "body", "basic_ack"]
     peer.give(_publish("nowhere"))
     assert peer.expect("basic_ack") == [2, False]
     assert (broker.counters["returned"], broker.counters["unroutable"]) == (1, 1)

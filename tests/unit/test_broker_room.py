@@ -69,8 +69,8 @@ def test_a_second_unfinished_content_without_room_is_refused():
     peer.ask("channel_open", "channel_open_ok", "", channel=3)
     for channel in (1, 2, 3):
         peer.give(encoded("basic_publish", channel, 0, "", "q", False, False) + frame.content_header(channel, 12000, b"\x00\x00"))
-    found = peer.frames()
-    assert [(each[0], each[2][0]) for each in found] == [("connection_close", 506)], found
+    frames = peer.frames()
+    assert [(each[0], each[2][0]) for each in frames] == [("connection_close", 506)], frames
 
 
 def test_a_content_that_does_not_move_is_refused():
@@ -102,9 +102,9 @@ def test_each_table_at_its_limit_refuses_with_506_and_serves_on():
             for name, arguments in calls:
                 given = [each % number if isinstance(each, str) and "%d" in each else each for each in arguments]
                 peer.give(encoded(name, 1, *given))
-        found = peer.frames()
-        assert [each[0] for each in found] == ["connection_close"], (what, found)
-        assert found[0][2][0] == 506 and " at most" in found[0][2][1], found
+        frames = peer.frames()
+        assert [each[0] for each in frames] == ["connection_close"], (what, frames)
+        assert frames[0][2][0] == 506 and " at most" in frames[0][2][1], frames
         Peer(broker).declare("another")
 
 

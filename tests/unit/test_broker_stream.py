@@ -193,12 +193,12 @@ def test_arguments_of_a_subscription_that_make_no_sense_are_refused():
     for number, arguments in enumerate(good + bad):
         _, peer = stream_of(1)
         peer.give(encoded("basic_consume", 1, 0, "s", "c", False, False, False, False, arguments))
-        found = peer.frames()[0]
+        frame = peer.frames()[0]
         if number < len(good):
-            assert found[0] == "basic_consume_ok", arguments
+            assert frame[0] == "basic_consume_ok", arguments
         else:
-            assert found[0] == "channel_close" and found[2][0] == 406, arguments
-            assert [name for name in arguments if "invalid arg '%s'" % name in found[2][1]], found[2][1]
+            assert frame[0] == "channel_close" and frame[2][0] == 406, arguments
+            assert [name for name in arguments if "invalid arg '%s'" % name in frame[2][1]], frame[2][1]
 
 
 def test_a_strict_reader_never_jumps():

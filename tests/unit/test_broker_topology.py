@@ -10,9 +10,9 @@ def refused(broker, name, *arguments, channel=1):
     """(reply method, code, text) of a method that must be refused on a fresh connection."""
     peer = Peer(broker)
     peer.give(encoded(name, channel, *arguments))
-    found = peer.frames()
-    assert len(found) == 1 and found[0][0] in ("channel_close", "connection_close"), found
-    return found[0][0], found[0][2][0], found[0][2][1]
+    frames = peer.frames()
+    assert len(frames) == 1 and frames[0][0] in ("channel_close", "connection_close"), frames
+    return frames[0][0], frames[0][2][0], frames[0][2][1]
 
 
 def declare(name, type_="direct", passive=False, durable=False, auto_delete=False, internal=False, arguments=None):

@@ -283,17 +283,17 @@ def test_a_queue_that_goes_by_itself_takes_nothing_else_of_a_commit_with_it():
 def test_an_error_of_ours_in_the_middle_does_not_keep_the_rest_of_a_commit():
     """One message that no queue can take costs that message and the answer; the others and the settlements take effect."""
     broker, peer = begun(mandatory=True)  # as the session publishes them, by Queue.push
-    found = broker.queues["q"]
-    push, left = found.push, [1]
+    queue = broker.queues["q"]
+    push, left = queue.push, [1]
 
     def fails_once(message):
         if left and not left.clear():
             raise ValueError("injected")
         return push(message)
 
-    found.push = fails_once
+    queue.push = fails_once
     finish(broker)
-    assert found.message_count() == MANY - 1 and broker.counters["internal_errors"] == 1 and broker.commit is None
+    assert queue.message_count() == MANY - 1 and broker.counters["internal_errors"] == 1 and broker.commit is None
     assert [each[0] for each in peer.frames()] == ["connection_close"]
     assert 8192 - broker.tables.state[8] == 8192 - broker.tables.state[5] == MANY - 1
 
@@ -362,8 +362,8 @@ def test_settlements_of_many_go_in_turns_too():
         assert broker.commit is not None
         finish(broker)
         assert peer.expect("tx_commit_ok") == []
-        found = broker.queues["q"]
-        assert (found.message_count(), found.unsettled_count()) == (ready, 5)
+        queue = broker.queues["q"]
+        assert (queue.message_count(), queue.unsettled_count()) == (ready, 5)
 
 
 def test_a_rollback_of_many_gives_its_memory_back_in_rounds():

@@ -98,10 +98,10 @@ def furnished():
 
 def back(peer):
     """Names of what came, or (code, name) of a close."""
-    found = peer.frames()
-    if len(found) == 1 and found[0][0] in ("connection_close", "channel_close"):
-        return found[0][2][0], found[0][0]
-    return tuple([each[0] for each in found])
+    frames = peer.frames()
+    if len(frames) == 1 and frames[0][0] in ("connection_close", "channel_close"):
+        return frames[0][2][0], frames[0][0]
+    return tuple([each[0] for each in frames])
 
 
 def test_every_method_of_a_client_is_answered():

@@ -14,10 +14,10 @@ def queues(peer, *names):
 def get(peer, name):
     """The (arguments, properties, body) of the message at the head of a queue, or None."""
     peer.give(encoded("basic_get", 1, 0, name, True))
-    found = peer.frames()
-    if found[0][0] == "basic_get_empty":
+    frames = peer.frames()
+    if frames[0][0] == "basic_get_empty":
         return None
-    return found[0][2], found[1][2][1], found[2][2] if len(found) > 2 else b""
+    return frames[0][2], frames[1][2][1], frames[2][2] if len(frames) > 2 else b""
 
 
 def test_the_default_exchange_copies_to_every_queue_named():

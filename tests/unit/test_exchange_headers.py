@@ -43,9 +43,9 @@ def fits(peer, exchange, arguments, given):
     """Bind, publish, count, unbind."""
     peer.ask("queue_bind", "queue_bind_ok", 0, "q", exchange, "", False, arguments)
     peer.publish("k", b"", exchange, given)
-    found = peer.ask("queue_purge", "queue_purge_ok", 0, "q", False)[0]
+    answer = peer.ask("queue_purge", "queue_purge_ok", 0, "q", False)[0]
     peer.ask("queue_unbind", "queue_unbind_ok", 0, "q", exchange, "", arguments)
-    return found == 1
+    return answer == 1
 
 
 def test_what_fits():

@@ -39,11 +39,11 @@ class Narrow(Peer):
 
     def closed_with(self):
         """The code and text of the channel.close that is all that came."""
-        found = self.frames()
-        assert [each[0] for each in found] == ["channel_close"], found
+        frames = self.frames()
+        assert [each[0] for each in frames] == ["channel_close"], frames
         self.give(encoded("channel_close_ok", 1))
         self.ask("channel_open", "channel_open_ok", "")
-        return found[0][2][0], found[0][2][1]
+        return frames[0][2][0], frames[0][2][1]
 
 
 def bodies(peer):
@@ -64,8 +64,8 @@ def test_a_consumer_is_refused_and_the_message_stays():
     wide.publish("q", b"small")
     wide.publish("q", b"large", given=WIDE)
     wide.publish("q", b"behind")
-    found = narrow.frames()
-    assert found[-1][0] == "channel_close" and found[-1][2][:2] == [406, SENTENCE % "the next message"]
+    frames = narrow.frames()
+    assert frames[-1][0] == "channel_close" and frames[-1][2][:2] == [406, SENTENCE % "the next message"]
     assert [each[1] for each in wide.consume("q", no_ack=True)][0][2] is True, "what it had not settled comes back"
     assert broker.queues["q"].message_count() == 0 and not narrow.connection.closed
 
@@ -111,9 +111,9 @@ def test_a_reader_of_a_stream_is_told_the_offset_and_can_go_on_behind_it():
         wide.publish("q", body, given=given)
     narrow.ask("basic_qos", "basic_qos_ok", 0, 10, False)
     narrow.give(encoded("basic_consume", 1, 0, "q", "c", False, False, False, False, {"x-stream-offset": "first"}))
-    found = narrow.frames()
-    assert found[-1][0] == "channel_close" and found[-1][2][0] == 406, found[-1]
-    assert "the message of offset 1 in queue 'q'" in found[-1][2][1]
+    frames = narrow.frames()
+    assert frames[-1][0] == "channel_close" and frames[-1][2][0] == 406, frames[-1]
+    assert "the message of offset 1 in queue 'q'" in frames[-1][2][1]
     narrow.give(encoded("channel_close_ok", 1))
     narrow.ask("channel_open", "channel_open_ok", "")
     narrow.ask("basic_qos", "basic_qos_ok", 0, 10, False)
@@ -140,6 +140,6 @@ def test_the_weight_of_a_content_header_is_zero_4_2_6_1():
         publish = encoded("basic_publish", 1, 0, "", "q", False, False)
         header = frame.encode(frame.HEADER, 1, struct.pack(">HHQH", 60, weight, 1, 0))
         peer.give(publish + header + frame.encode(frame.BODY, 1, b"x"))
-        found = peer.frames()
-        assert [each[0] for each in found] == ["connection_close"] and found[0][2][0] == 502 and "weight" in found[0][2][1], found
+        frames = peer.frames()
+        assert [each[0] for each in frames] == ["connection_close"] and frames[0][2][0] == 502 and "weight" in frames[0][2][1], frames
         assert broker.queues["q"].message_count() == 0

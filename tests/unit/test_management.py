@@ -279,8 +279,8 @@ def test_on_a_transactional_channel_and_for_other_keys_nothing_is_special():
     peer.ask("tx_select", "tx_select_ok")
     peer.publish(KEY, b'{"request":"overview"}', given={"reply_to": REPLY}, mandatory=True)
     peer.give(encoded("tx_commit", 1))
-    found = peer.frames()
-    assert found[0][0] == "basic_return" and found[-1][0] == "tx_commit_ok"
+    frames = peer.frames()
+    assert frames[0][0] == "basic_return" and frames[-1][0] == "tx_commit_ok"
     other = Peer(broker)
     other.give(encoded("queue_declare", 1, 0, KEY, False, False, False, False, False, {}))
     assert other.expect("channel_close")[0] == 403

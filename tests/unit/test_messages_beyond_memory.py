@@ -101,11 +101,11 @@ def test_far_more_than_memory_is_taken_and_delivered_in_order():
     before = idle(broker)
     peer.declare("q", durable=True)
     fill(peer, "q", COUNT * 4)
-    found = broker.queues["q"]
-    assert found.is_paging() and found.message_count() == COUNT * 4
-    assert found.octets() == COUNT * 4 * 106
+    queue = broker.queues["q"]
+    assert queue.is_paging() and queue.message_count() == COUNT * 4
+    assert queue.octets() == COUNT * 4 * 106
     assert numbers(drain(peer, "q")) == list(range(COUNT * 4))
-    assert not found.is_paging() and found.tables.queues[found.handle + layout.QUEUE_PLAIN] == layout.PLAIN_LOGGED
+    assert not queue.is_paging() and queue.tables.queues[queue.handle + layout.QUEUE_PLAIN] == layout.PLAIN_LOGGED
     broker.topology.delete_queue(None, "q", False, False)
     broker.run()
     assert idle(broker) == before and broker.tables.chunk_pool[2] == broker.limits.chunk_count_max
@@ -161,9 +161,9 @@ def test_what_is_only_in_the_log_comes_back_after_a_crash_in_an_index():
         broker.run()
     acked = [number for index, (_, number) in enumerate(tags) if index % 2 == 0]
     again, report = durable_broker(store.cut(), **CHUNKS)
-    found = again.queues["q"]
+    queue = again.queues["q"]
     left = [number for number in range(COUNT) if number not in acked]
-    assert found.message_count() == len(left) and again.tables.queues[found.handle + layout.QUEUE_LENGTH] == 0, report
+    assert queue.message_count() == len(left) and again.tables.queues[queue.handle + layout.QUEUE_LENGTH] == 0, report
     assert numbers(drain(Peer(again), "q")) == left
     third, _ = durable_broker(again.journal.log.store.cut(), **CHUNKS)
     assert third.queues["q"].message_count() == 0
@@ -174,15 +174,15 @@ def test_what_is_only_in_the_log_goes_to_a_consumer_after_a_restart():
     store = MemoryStore()
     paging(store=store)
     again, _ = durable_broker(store.cut(), **CHUNKS)
-    found = again.queues["q"]
-    assert found.is_paging() and again.tables.queues[found.handle + layout.QUEUE_LENGTH] == 0
+    queue = again.queues["q"]
+    assert queue.is_paging() and again.tables.queues[queue.handle + layout.QUEUE_LENGTH] == 0
     peer = Peer(again)
     got = peer.consume("q", no_ack=True)
     for _ in range(COUNT):
         again.run()
         got += peer.contents()
     assert numbers([each[3] for each in got]) == list(range(COUNT))
-    assert not found.is_paging() and found.message_count() == 0
+    assert not queue.is_paging() and queue.message_count() == 0
 
 
 def test_an_exchange_that_delays_brings_nothing_else_into_memory_at_a_start():
@@ -325,8 +325,8 @@ def test_one_message_larger_than_a_piece_of_the_store():
     """It is read in pieces into its blocks."""
     broker, peer, _ = paging()
     fill(peer, "q", 3, first=COUNT, size=9000)
-    found = drain(peer, "q")
-    assert numbers(found) == list(range(COUNT + 3)) and [len(body) for body in found[-3:]] == [9006] * 3
+    octets = drain(peer, "q")
+    assert numbers(octets) == list(range(COUNT + 3)) and [len(body) for body in octets[-3:]] == [9006] * 3
 
 
 def test_a_board_comes_back_with_what_it_had_in_as_many_places_as_it_had_it():
@@ -356,8 +356,8 @@ def test_a_queue_too_large_for_half_of_memory_is_listed_from_its_first_message_o
     for number in range(COUNT):
         fill(peer, "q", 1, {} if number % 2 else PERSISTENT, number)
     again, _ = durable_broker(store.cut(), segment_size=65536)
-    found = again.queues["q"]
-    assert found.is_paging() and again.tables.queues[found.handle + layout.QUEUE_LENGTH] == 0
+    queue = again.queues["q"]
+    assert queue.is_paging() and again.tables.queues[queue.handle + layout.QUEUE_LENGTH] == 0
     assert again.limits.chunk_count_max - again.tables.chunk_pool[2] < 8
     assert numbers(drain(Peer(again), "q")) == list(range(0, COUNT, 2))
 

@@ -15,8 +15,8 @@ def taken_out():
     peer.declare("q")
     for _ in range(COUNT):
         peer.publish("q", b"x")
-    found = broker.queues["q"]
-    return broker, found, [found.pop() for _ in range(COUNT)]
+    queue = broker.queues["q"]
+    return broker, queue, [queue.pop() for _ in range(COUNT)]
 
 
 def ready(broker, found):

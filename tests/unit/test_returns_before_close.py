@@ -33,16 +33,16 @@ def returned(frames):
 
 def test_a_return_goes_before_the_close_of_its_channel_in_the_same_read():
     _, peer = failing(content(1, "", "nowhere", b"x", mandatory=True))
-    found = peer.frames()
-    assert found[-1][0] == "channel_close" and found[-1][2][0] == 406
-    assert returned(found[:-1]) == [b"x"]
+    frames = peer.frames()
+    assert frames[-1][0] == "channel_close" and frames[-1][2][0] == 406
+    assert returned(frames[:-1]) == [b"x"]
 
 
 def test_a_confirm_goes_before_it_too_behind_the_return():
     _, peer = failing(content(1, "", "nowhere", b"x", mandatory=True) + content(1, "", "nowhere", b"y"), confirm=True)
-    found = peer.frames()
-    assert [each[0] for each in found[-2:]] == ["basic_ack", "channel_close"] and found[-2][2] == [2, True]
-    assert returned(found[:-2]) == [b"x"]
+    frames = peer.frames()
+    assert [each[0] for each in frames[-2:]] == ["basic_ack", "channel_close"] and frames[-2][2] == [2, True]
+    assert returned(frames[:-2]) == [b"x"]
 
 
 def test_returns_that_have_to_wait_for_room_go_before_it_and_everything_comes_back():
@@ -51,8 +51,8 @@ def test_returns_that_have_to_wait_for_room_go_before_it_and_everything_comes_ba
     empty = idle(broker)
     bodies = [b"%d" % number + BIG for number in range(3)]
     _, peer = failing(b"".join([content(1, "", "nowhere", body, mandatory=True) for body in bodies]), broker=broker)
-    found = peer.frames()
-    assert found[-1][0] == "channel_close" and returned(found[:-1]) == bodies
+    frames = peer.frames()
+    assert frames[-1][0] == "channel_close" and returned(frames[:-1]) == bodies
     peer.give(encoded("channel_close_ok", 1))
     peer.ask("channel_open", "channel_open_ok", "")
     peer.declare("q")
@@ -94,9 +94,9 @@ def test_returns_and_confirms_go_before_the_close_of_a_connection_too():
     peer = Peer(broker)
     peer.ask("confirm_select", "confirm_select_ok", False)
     give_now(peer, content(1, "", "nowhere", b"x", mandatory=True) + b"\x09garbage")
-    found = peer.frames()
-    assert [each[0] for each in found[-2:]] == ["basic_ack", "connection_close"] and found[-1][2][0] == 501
-    assert returned(found[:-2]) == [b"x"]
+    frames = peer.frames()
+    assert [each[0] for each in frames[-2:]] == ["basic_ack", "connection_close"] and frames[-1][2][0] == 501
+    assert returned(frames[:-2]) == [b"x"]
     peer.connection.finish()
     assert idle(broker) == empty
 
@@ -105,6 +105,6 @@ def test_another_channel_goes_on_while_the_returns_of_a_failed_one_wait():
     broker = new_broker(receive_buffer_size=16384)
     _, peer = failing(b"".join([content(1, "", "nowhere", BIG, mandatory=True)] * 2), broker=broker)
     give_now(peer, encoded("channel_open", 2, ""))
-    found = peer.frames()
-    names = [each[0] for each in found]
+    frames = peer.frames()
+    names = [each[0] for each in frames]
     assert sorted(names[-2:]) == ["channel_close", "channel_open_ok"] and names.count("basic_return") == 2, names

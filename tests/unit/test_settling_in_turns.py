@@ -113,8 +113,8 @@ def test_recover_is_answered_before_anything_is_delivered_again():
     broker, peer, _ = prepared()
     say(peer, encoded("basic_recover", 1, True))
     rounds(broker)
-    found = peer.frames()
-    assert found[0][0] == "basic_recover_ok" and bodies(assemble(found[1:])) == in_order()
+    frames = peer.frames()
+    assert frames[0][0] == "basic_recover_ok" and bodies(assemble(frames[1:])) == in_order()
 
 
 def test_many_that_are_accepted_or_dropped_go_over_several_turns():

@@ -58,12 +58,12 @@ def test_a_deleted_queue_gets_no_turn():
     broker = broker_with_properties()
     peer = Peer(broker)
     peer.declare("gone", arguments={"x-message-ttl": 1000})
-    found = broker.queues["gone"]
+    queue = broker.queues["gone"]
     peer.consume("gone")
-    broker.activate(found)
+    broker.activate(queue)
     broker.topology.delete_queue(peer.connection, "gone", False, False)
     broker.work(broker.jobs.pop())
-    assert broker.tables.queues[found.handle + layout.QUEUE_ACTIVE] == 0 and not broker.has_active()
+    assert broker.tables.queues[queue.handle + layout.QUEUE_ACTIVE] == 0 and not broker.has_active()
 
 
 def test_a_delayed_message_comes_to_a_stream_at_once():

@@ -41,8 +41,8 @@ def test_settlements_take_effect_at_commit():
     peer.ask("tx_rollback", "tx_rollback_ok")
     assert broker.queues["q"].unsettled_count() == 3 and peer.frames() == []
     peer.give(encoded("basic_ack", 1, 1, False) + encoded("basic_reject", 1, 2, True) + encoded("tx_commit", 1))
-    found = peer.frames()
-    assert found[0][0] == "tx_commit_ok" and [each[3] for each in assemble(found[1:])] == [b"b"]
+    frames = peer.frames()
+    assert frames[0][0] == "tx_commit_ok" and [each[3] for each in assemble(frames[1:])] == [b"b"]
 
 
 def test_returns_come_before_commit_ok():

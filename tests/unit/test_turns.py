@@ -62,6 +62,6 @@ def test_a_large_message_is_whole_whatever_waits_in_front_of_it():
         publisher.publish("q", b"s" * size)
         publisher.publish("q", large, given={"message_id": "m%d" % size})
         assert peer.connection.session.send.room() >= REPLY_ROOM, "deliveries leave room for a reply"
-        found = assemble(peer.frames())
-        assert [each[3] for each in found] == [b"s" * size, large] and found[1][2] == {"message_id": "m%d" % size}, size
+        frames = assemble(peer.frames())
+        assert [each[3] for each in frames] == [b"s" * size, large] and frames[1][2] == {"message_id": "m%d" % size}, size
     assert broker.counters["internal_errors"] == 0

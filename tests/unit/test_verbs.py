@@ -72,9 +72,9 @@ def test_each_feature_of_queues_has_its_effect_on_messages_of_any_family():
             peer.ask("queue", "q", False, arguments)
             assert sum([answers(peer, "publish", "", "q", body, given) for body, given in publishes], []) == expected, arguments
             wait(broker, ms)
-            found = deliveries(peer.ask("subscribe", "q", "t"))
-            assert [body for _, _, body in found] == bodies, (arguments, found)
-            peer.ask("settle", found[0][0], found[-1][0], ACCEPTED) if found else None
+            answer = deliveries(peer.ask("subscribe", "q", "t"))
+            assert [body for _, _, body in answer] == bodies, (arguments, answer)
+            peer.ask("settle", answer[0][0], answer[-1][0], ACCEPTED) if answer else None
             assert broker.queues["q"].unsettled_count() == 0 and broker.counters["internal_errors"] == 0, arguments
 
 
@@ -104,12 +104,12 @@ def test_each_exchange_type_routes_messages_of_any_family():
             peer.ask("subscribe", "q", "t", 0, True)
             for case, bodies in ((yes, ["body"]), (no, [])):
                 if case is not None:
-                    found = peer.ask("publish", "e", case[0], "body", {"content_type": "text/plain", "headers": case[1]}, True)
+                    answer = peer.ask("publish", "e", case[0], "body", {"content_type": "text/plain", "headers": case[1]}, True)
                     wait(broker, 100)
-                    found += peer.heard()
-                    assert [body for _, _, body in deliveries(found)] == bodies, (type_, found)
+                    answer += peer.heard()
+                    assert [body for _, _, body in deliveries(answer)] == bodies, (type_, answer)
                     if type_ != "x-delayed-message":
-                        assert [each[0] for each in found if each[0] == "returned"] == [] if bodies else ["returned"], (type_, found)
+                        assert [each[0] for each in answer if each[0] == "returned"] == [] if bodies else ["returned"], (type_, answer)
             assert broker.counters["internal_errors"] == 0, type_
 
 
@@ -128,12 +128,12 @@ def test_released_counts_as_no_delivery_and_modified_does():
             peer = ToyPeer(broker)
             peer.ask("queue", "q", False, {"x-delivery-limit": 2})
             peer.ask("publish", "", "q", "m", {})
-            found = deliveries(peer.ask("subscribe", "q", "t", 1))
+            answer = deliveries(peer.ask("subscribe", "q", "t", 1))
             told = []
             for _ in range(4):
-                if found:
-                    told.append(found[0][1])
-                    found = deliveries(peer.ask("settle", found[0][0], found[0][0], outcome))
+                if answer:
+                    told.append(answer[0][1])
+                    answer = deliveries(peer.ask("settle", answer[0][0], answer[0][0], outcome))
             assert told == came_back, (outcome, told)
             assert broker.counters["delivery_limit"] == (0 if outcome == RELEASED else 1)
 
@@ -166,9 +166,9 @@ def test_credit_is_a_window_of_unsettled_deliveries():
         peer.ask("queue", "q")
         for number in range(5):
             peer.ask("publish", "", "q", str(number), {})
-        found = deliveries(peer.ask("subscribe", "q", "t", 2))
-        assert [body for _, _, body in found] == ["0", "1"]
-        assert [body for _, _, body in deliveries(peer.ask("settle", found[0][0], found[0][0], ACCEPTED))] == ["2"]
+        answer = deliveries(peer.ask("subscribe", "q", "t", 2))
+        assert [body for _, _, body in answer] == ["0", "1"]
+        assert [body for _, _, body in deliveries(peer.ask("settle", answer[0][0], answer[0][0], ACCEPTED))] == ["2"]
 
 
 def test_counted_credit_is_used_up_whatever_is_settled():
@@ -179,11 +179,11 @@ def test_counted_credit_is_used_up_whatever_is_settled():
             peer.ask("queue", "q")
             for number in range(5):
                 peer.ask("publish", "", "q", str(number), {})
-            found = deliveries(peer.ask("subscribe", "q", "t", 1))
-            assert [body for _, _, body in found] == ["0"]
-            found += deliveries(peer.ask("credit", "t", 2))
-            assert [body for _, _, body in found] == ["0", "1", "2"]
-            assert deliveries(peer.ask("settle", found[0][0], found[2][0], outcome)) == [], outcome
+            answer = deliveries(peer.ask("subscribe", "q", "t", 1))
+            assert [body for _, _, body in answer] == ["0"]
+            answer += deliveries(peer.ask("credit", "t", 2))
+            assert [body for _, _, body in answer] == ["0", "1", "2"]
+            assert deliveries(peer.ask("settle", answer[0][0], answer[2][0], outcome)) == [], outcome
             again = deliveries(peer.ask("credit", "t", 1))
             assert [body for _, _, body in again] == ["0" if outcome in (RELEASED, MODIFIED) else "3"], outcome
 
@@ -200,8 +200,8 @@ def test_the_log_keeps_messages_of_any_family_and_answers_leave_when_they_are_du
         store.full = True
         assert answers(peer, "publish", "", "q", "never durable", DURABLE) == []
         again, _ = durable_broker(store.cut())
-        found = ToyPeer(again).ask("subscribe", "q", "t", 0)
-        assert [each[6:] for each in found if each[0] == "message"] == [["kept", given]], found
+        answer = ToyPeer(again).ask("subscribe", "q", "t", 0)
+        assert [each[6:] for each in answer if each[0] == "message"] == [["kept", given]], answer
 
 
 def test_a_stream_gives_messages_of_any_family_with_their_offsets_and_keeps_them():
@@ -211,11 +211,11 @@ def test_a_stream_gives_messages_of_any_family_with_their_offsets_and_keeps_them
         for number in range(3):
             peer.ask("publish", "", "s", str(number), header("x-stream-filter-value", "ab"[number % 2]))
         for _ in range(2):
-            found = peer.ask("subscribe", "s", "t", 2, False, {"x-stream-offset": 1})
-            assert [(each[6], each[7]["offset"]) for each in found if each[0] == "message"] == [("1", 1), ("2", 2)], found
+            answer = peer.ask("subscribe", "s", "t", 2, False, {"x-stream-offset": 1})
+            assert [(each[6], each[7]["offset"]) for each in answer if each[0] == "message"] == [("1", 1), ("2", 2)], answer
             peer.ask("cancel", "t")
-        found = peer.ask("subscribe", "s", "f", 2, False, {"x-stream-offset": "first"})
-        assert [each[6] for each in found if each[0] == "message"] == ["0", "1"]
+        answer = peer.ask("subscribe", "s", "f", 2, False, {"x-stream-offset": "first"})
+        assert [each[6] for each in answer if each[0] == "message"] == ["0", "1"]
 
 
 def test_limits_are_refused_with_their_condition_and_a_publisher_without_room_waits():

@@ -209,11 +209,11 @@ def test_a_commit_goes_in_turns():
             peer.ask("select")
             for number in range(30):
                 peer.ask("publish", "", "q", str(number), {})
-            found = peer.ask("commit")
+            answer = peer.ask("commit")
             for _ in range(30):
                 broker.run()
-                found += peer.heard()
-            assert [each[0] for each in found].count("committed") == 1
+                answer += peer.heard()
+            assert [each[0] for each in answer].count("committed") == 1
             assert [each[2] for each in sum([peer.ask("get", "q", True) for _ in range(30)], [])] == [str(number) for number in range(30)]
         finally:
             transaction.TURN = before
