@@ -146,15 +146,32 @@ class Session(Sending):
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
         answer = self.hot.ingest(self.numbers_at, receive.address)
         asked = layout.NONE
-        while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
-            asked = state[layout.STATE_AT]
-            if not self.find_way(asked):
-                break
-            answer = self.hot.ingest(self.numbers_at, receive.address)
-        receive.start = state[layout.STATE_AT]
-        if state[layout.STATE_KEPT_HEAD] != layout.NONE:
-            channels = self.broker.tables.channels
-            self.channels[channels[state[layout.STATE_KEPT_CHANNEL] + layout.CHANNEL_NUMBER]].transaction.add_kept()
+        try:
+            while answer == layout.ASK_ROUTE and state[layout.STATE_AT] != asked:
+                asked = state[layout.STATE_AT]
+                if not self.find_way(asked):
+                    break
+                answer = self.hot.ingest(self.numbers_at, receive.address)
+            receive.start = state[layout.STATE_AT]
+        finally:
+            message = state[layout.STATE_KEPT_HEAD]
+            if message != layout.NONE:  # contents that a transaction keeps; one that it cannot keep is nobody's
+                state[layout.STATE_KEPT_HEAD] = layout.NONE
+                channel = self.channels[tables.channels[state[layout.STATE_KEPT_CHANNEL] + layout.CHANNEL_NUMBER]]
+                failure = None
+                while message != layout.NONE:
+                    kept, message = message, tables.messages[message + layout.MESSAGE_SEGMENT] - 1
+                    tables.messages[kept + layout.MESSAGE_SEGMENT] = 0
+                    try:
+                        if failure is not None:
+                            tables.release(kept)
+                        else:
+                            channel.transaction.add(kept, b"", None)
+                    except Exception as error:  # ours: the connection ends, and with it the transaction
+                        failure = error
+                        tables.release(kept)
+                if failure is not None:
+                    self.connection.broke(failure)
         try:
             if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
                 journal.log_pushed()

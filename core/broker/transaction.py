@@ -62,18 +62,8 @@ class Transaction:
 
     def add(self, message, copies, mandatory):
         """Keep a content that is complete, with the caller's reference; its room was reserved when it began."""
+        self.publishes.append((message, copies, mandatory))  # first: what raises has kept nothing
         self.took(1 + len(copies) // COPIES_SIZE)
-        self.publishes.append((message, copies, mandatory))
-
-    def add_kept(self):
-        """Keep the contents that `ingest` has taken for it."""
-        messages, state = self.tables.messages, self.tables.state
-        message, state[layout.STATE_KEPT_HEAD] = state[layout.STATE_KEPT_HEAD], layout.NONE
-        while message != layout.NONE:
-            behind = messages[message + layout.MESSAGE_SEGMENT] - 1
-            messages[message + layout.MESSAGE_SEGMENT] = 0
-            self.add(message, b"", None)
-            message = behind
 
     def keep(self, tag, multiple, outcome):
         """Keep a settlement for the commit; `multiple`: of all deliveries up to this tag."""

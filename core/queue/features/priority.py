@@ -89,15 +89,20 @@ class Rule(Feature):
 
     def around(self, queue, level):
         """(The last entry of the next lower level, of this one, of the next higher one); NONE: it has none."""
+        entries, head = queue.tables.entries, queue.head()
         behind = here = layout.NONE
-        for each in self.lasts(queue):
-            reached = queue.tables.entries[each + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL
+        node = queue.tables.queues[queue.handle + layout.QUEUE_TAIL]
+        while node != layout.NONE:  # as `lasts`, without a list: what comes back must find its place
+            reached = entries[node + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL
             if reached > level:
-                return behind, here, each
+                return behind, here, node
             if reached == level:
-                here = each
+                here = node
             else:
-                behind = each
+                behind = node
+            if reached >= entries[head + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL:
+                break
+            node = -2 - entries[node + layout.LEVEL_ABOVE]
         return behind, here, layout.NONE
 
     def leave(self, queue, entry):
