@@ -154,12 +154,12 @@ def viper_forms():
 
 def form(name, tree, marker):
     """The source of one file's viper form."""
-    text = [f'"""Made by tools/generate_viper.py from core/{name}.py."""', HEAD if name == FILES[0] else ""]
+    text = [f'"""Made by tools/generate_viper.py from core/{name}.py."""', HEAD if name == FILES[0] else "\n".join(["", *helpers_of(tree)])]
     for node in tree.body[1:]:
         if isinstance(node, ast.FunctionDef):
             text.append("\n" + ast.unparse(ast.fix_missing_locations(marker.visit(node))))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").endswith("shim"):
-            text += helpers_of(tree) if name != FILES[0] else []
+            continue  # what stands for it is at the begin, also of a file that needs nothing of it
         elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
             continue  # the layout's numbers
         elif isinstance(node, ast.ImportFrom) and name != FILES[0]:

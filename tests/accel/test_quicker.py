@@ -24,7 +24,7 @@ def plain():
         for module in (hot, publish, hot_out, hot_in, hot_transfers):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", *FORMS))
+    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS))
     return found
 
 
@@ -53,6 +53,18 @@ def test_octets_that_are_not_ascii_are_counted(plain):
         end = random_.randrange(at, 20)
         for form in (plain["high_octets"], hot_in.high_octets):
             assert form(memoryview(octets), at, end) == sum(octet > 127 for octet in octets[at:end])
+
+
+def test_the_name_of_a_publisher_is_looked_for(plain):
+    """What has no such name may only be told to have one by the plain form, which compares four of its octets."""
+    random_ = random.Random(random.randrange(1 << 30))
+    for _ in range(300):
+        octets = bytes([random_.choice(b"x-pd\x00ab") for _ in range(30)])
+        assert not publish.is_named(memoryview(octets), 0, len(octets))
+        at = random_.randrange(len(octets) - 13)
+        octets = octets[:at] + b"x-publisher-id" + octets[at + 14 :]
+        for form in (plain["is_named"], publish.is_named):
+            assert form(memoryview(octets), 0, len(octets)) and not form(memoryview(octets), 0, 13)
 
 
 def routes():
