@@ -33,9 +33,10 @@ CODES = {
 }
 
 # The table at the end of basic.consume is Qpid's in 0-8: py-amqplib, php-amqplib and the specification have none.
-OPTIONAL = {("AMQP 0-8", "basic_consume"): "sSSbbbbf"}
+OPTIONAL = {("amqp-0-8-qpid.json", "basic_consume"): "sSSbbbbf"}
 
 # Reply codes of 0-9-1 that 0-8 and 0-9 have not: what happens is the same, and their clients read the number.
+OLDER = ("amqp-0-8-qpid.json", "amqp-0-9-qpid.json")
 LATER = {"precondition-failed": {"value": 406, "class": "soft"}, "unexpected-frame": {"value": 505, "class": "hard"}}
 
 # RabbitMQ serves class access of 0-8 (30) on 0-9-1 too: any request is granted, and old clients ask. No table of 0-9-1 has it.
@@ -64,7 +65,7 @@ REPLIES: (condition, code, hard: closes the connection). VERSION: what connectio
 '''
 
 
-def method_rows(specification):
+def method_rows(specification, source):
     """All methods as tuples, sorted by code; the extras that are not in the XML are included."""
     domains = specification["domains"]
     rows = []
@@ -75,7 +76,7 @@ def method_rows(specification):
             sender = sum({"client": 1, "server": 2}[peer] for peer in method["from"])
             name = (class_["name"] + "." + method["name"]).replace("-", "_").replace(".", "_")
             replies = tuple((class_["name"] + "_" + reply).replace("-", "_") for reply in method.get("responses", ()))
-            fields = OPTIONAL.get((specification["protocol"][:8], name), fields)
+            fields = OPTIONAL.get((source, name), fields)
             rows.append((class_["id"] << 16 | method["id"], name, fields, sender, 1 if method["content"] else 0, replies))
     return sorted(rows)
 
@@ -96,7 +97,7 @@ def extra_rows(specification):
 def render(source, title, version):
     """The text of one table file."""
     specification = json.loads((TABLES / source).read_text())
-    rows = sorted(method_rows(specification) + extra_rows(specification) + BESIDE_THE_TABLES.get(source, []))
+    rows = sorted(method_rows(specification, source) + extra_rows(specification) + BESIDE_THE_TABLES.get(source, []))
     basic = [class_ for class_ in specification["classes"] if class_["name"] == "basic"][0]
     domains = specification["domains"]
     lines = [HEAD.format(title=title, source=source)]
@@ -119,7 +120,7 @@ def render(source, title, version):
     )
     replies = dict(specification["reply_codes"])
     replies.update(specification.get("extra_reply_codes_not_in_xml", {}))
-    for name in LATER if version != (0, 9) or "0-9-1" not in title else ():
+    for name in LATER if source in OLDER else ():
         replies.setdefault(name, LATER[name])
     lines.append(
         "REPLIES = (\n"

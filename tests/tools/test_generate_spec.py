@@ -60,15 +60,42 @@ SPECIFICATION_1_0 = {
         },
     ],
 }
+SPECIFICATION_0_10 = {
+    "header": [65, 77, 81, 80, 1, 1, 0, 10],
+    "types": [
+        {"name": "uint8", "code": 2, "fixed_width": 1},
+        {"name": "str8", "code": 133, "variable_width": 1},
+        {"name": "sequence-no", "code": None, "fixed_width": 4},
+    ],
+    "controls": [
+        {
+            "class": "session",
+            "name": "attach",
+            "code16": 513,
+            "fields": [
+                {"name": "name", "resolved_type": "vbin16"},
+                {"name": "command-fragments", "resolved_type": "array", "element_type": "session.command-fragment"},
+            ],
+        }
+    ],
+    "commands": [{"class": "queue", "name": "query", "code16": 2052, "result": "queue.queue-query-result", "fields": []}],
+    "structs": [
+        {"name": "header", "code16": None, "size_width": 1, "pack_width": 1, "fields": [{"name": "sync", "resolved_type": "bit"}]},
+        {"name": "xid", "code16": 1540, "size_width": 4, "pack_width": 2, "fields": [{"name": "a-b", "resolved_type": "dtx.id"}]},
+    ],
+    "error_codes": {"not-found": 404},
+    "close_codes": {"normal": 200},
+    "detach_codes": {"normal": 0},
+}
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A place with these specifications, and the folders that the tables go to."""
-    for name, text in (("small.json", SPECIFICATION), ("amqp-1-0.json", SPECIFICATION_1_0)):
+    for name, text in (("small.json", SPECIFICATION), ("amqp-1-0.json", SPECIFICATION_1_0), ("amqp-0-10-errata.json", SPECIFICATION_0_10)):
         (tmp_path / "tables").mkdir(exist_ok=True)
         (tmp_path / "tables" / name).write_text(json.dumps(text))
-    for folder in ("amqp_0_9", "amqp_1_0"):
+    for folder in ("amqp_0_9", "amqp_1_0", "amqp_0_10"):
         (tmp_path / "core" / folder).mkdir(parents=True)
     monkeypatch.setattr(generate_spec, "TABLES", tmp_path / "tables")
     monkeypatch.setattr(generate_spec, "ROOT", tmp_path)
@@ -129,9 +156,36 @@ def test_the_types_and_composites_of_1_0_are_what_the_specification_says(tree):
     }
 
 
+def test_the_types_controls_commands_and_structs_of_0_10_are_what_the_specification_says(tree):
+    """Names of classes go from the names of types; a struct without a code has None there."""
+    assert names_in(generate_spec.render_0_10("amqp-0-10-errata.json")) == {
+        "HEADER": b"AMQP\x01\x01\x00\x0a",
+        "TYPES": ((2, "uint8", 1, 0), (133, "str8", 0, 1), (None, "sequence-no", 4, 0)),
+        "CONTROLS": ((513, "session_attach", None, (("name", "vbin16"), ("command_fragments", "command-fragment[]"))),),
+        "COMMANDS": ((2052, "queue_query", "queue-query-result", ()),),
+        "STRUCTS": (("session-header", None, 1, 1, (("sync", "bit"),)), ("xid", 1540, 4, 2, (("a_b", "id"),))),
+        "ERRORS": {"not-found": 404},
+        "CLOSES": {"normal": 200},
+        "DETACHES": {"normal": 0},
+    }
+
+
+def test_an_older_version_has_later_reply_codes_and_a_table_that_may_be_missing(tree, monkeypatch):
+    """0-8 has no 406 and no table behind basic.consume; its clients are told the number, and some send the table."""
+    monkeypatch.setattr(generate_spec, "OLDER", ("small.json",))
+    monkeypatch.setattr(generate_spec, "OPTIONAL", {("small.json", "basic_publish"): "f"})
+    names = names_in(generate_spec.render("small.json", "Small", (8, 0)))
+    assert ("precondition-failed", 406, False) in names["REPLIES"] and ("unexpected-frame", 505, True) in names["REPLIES"]
+    assert (0x3C0028, "basic_publish", "f", 1, 1, ()) in names["METHODS"]
+
+
 def test_what_is_written_is_current_and_anything_else_is_told(tree, capsys):
     assert generate_spec.main([]) == 0
-    assert capsys.readouterr().out.splitlines() == ["wrote core/amqp_0_9/small.py", "wrote core/amqp_1_0/spec_1_0.py"]
+    assert capsys.readouterr().out.splitlines() == [
+        "wrote core/amqp_0_9/small.py",
+        "wrote core/amqp_1_0/spec_1_0.py",
+        "wrote core/amqp_0_10/spec_0_10.py",
+    ]
     assert generate_spec.main(["--check"]) == 0 and capsys.readouterr().out == ""
     path = tree / "core" / "amqp_0_9" / "small.py"
     path.write_text(path.read_text() + "#")
