@@ -46,7 +46,7 @@ class Old(Peer):
     def asked(self, name, *others):
         """The arguments of the first method that came, which has this name; the names of those behind it are `others`."""
         found = self.methods()
-        assert [each for each, _ in found] == [name, *others], found
+        assert [each for each, _ in found] == [name] + list(others), found
         return found[0][1]
 
     def declared(self):

@@ -49,6 +49,10 @@ class Rule(Feature):
         """Put an entry that is in no list back within its level, at its age."""
         entries = queue.tables.entries
         level = entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL
+        head = queue.head()
+        if head != layout.NONE and entries[head + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL == level and queue.is_later(head, entry):
+            queue.link(entry, layout.NONE)  # where nearly all of many go that come back together: no other level is looked at
+            return
         behind, last, above = self.around(queue, level)
         before = above
         node = queue.head() if before == layout.NONE else entries[before + layout.ENTRY_NEXT]
