@@ -19,7 +19,7 @@ from leveret.tools.flash import Unsuitable, check_facts
 from leveret.tools.flash_board import Facts
 
 READY = "ready serial://"
-CHANGED = ("broker/broker", "queue/waiting", "memory/hot", "log/journal", "log/segments", "queue/turns")
+CHANGED = ("broker/broker", "queue/waiting", "broker/publish", "log/journal", "log/segments", "queue/turns")
 BROKER = "lib/leveret/core/broker/broker.mpy"
 CUTS = (2500, 3500, 4200, 4600, 5000)  # octets that the computer has sent when the power goes
 

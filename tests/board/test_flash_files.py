@@ -57,8 +57,8 @@ def test_every_source_of_a_board_compiles_for_it_and_the_hot_ones_to_machine_cod
     files = {file.path: file.octets for file in flash_files.compiled(board, True)}
     assert all(octets[:2] == b"M\x06" for octets in files.values())
     machine_code = {path for path, octets in files.items() if octets[2] >> 2}
-    assert "lib/leveret/core/memory/hot.mpy" in machine_code
-    assert machine_code <= {"lib/leveret/core/%s.mpy" % name for name in flash_files.generate_viper.viper_forms()}
+    marked = {path for path, text in flash_files.sources(board, True).items() if "micropython.viper" in text}
+    assert machine_code == {"lib/leveret/%s.mpy" % path[:-3] for path in marked} and len(marked) >= 3
     assert "lib/leveret/firmware/gateway.mpy" in files
 
 

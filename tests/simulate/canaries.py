@@ -126,13 +126,13 @@ def reads_a_stream_with_gaps(journal):
     """Now and then a message that a reader of a stream needs from the log is passed over."""
     count = [0]
 
-    def careless(pages):
-        read_next = pages.read_next
+    def careless(windows):
+        read_next = windows.read_next
 
         def read_over(window, walk, chunk, stop):
             count[0] += 1
             if count[0] % 7 == 0 and window.end + 1 < stop and window.head == layout.NONE:
-                pages.jump(window.end, window.end + 1)
+                windows.pages.jump(window.end, window.end + 1)
                 window.first = window.end = window.end + 1
             return read_next(window, walk, chunk, stop)
 
@@ -140,7 +140,7 @@ def reads_a_stream_with_gaps(journal):
 
     for found in journal.broker.queues.values():
         if found.is_stream:
-            found.pages.read_next = careless(found.pages)
+            found.pages.windows.read_next = careless(found.pages.windows)
 
 
 def shortens_streams_in_memory_alone(journal):

@@ -352,6 +352,17 @@ class World(Deeds, Checks):
             return message_of(walk, heads)
 
         pager.message_of = counted
+        engine = self.broker.tables.engine
+        read_window = engine.read_window
+        if read_window is not None:
+
+            def counted_too(source, at, end, window, *given):
+                before = window.end
+                answer = read_window(source, at, end, window, *given)
+                self.counts["read_again"] += window.end - before
+                return answer
+
+            engine.read_window = counted_too
 
     def arm_recovery(self):
         """Now and then the power goes during recovery, or the bad end cannot be put aside."""
