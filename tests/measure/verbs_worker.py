@@ -87,14 +87,13 @@ class PackReader(Consumer):
     def scan(self, at):
         before = self.perf.received
         stopped = Consumer.scan(self, at)
-        if self.perf.received > before:
-            frames = bytes(self.octets[at:stopped])
-            begin, records = frames.find(PACKED), 0
-            while begin >= 0:
-                begin += len(PACKED)
-                records += int.from_bytes(frames[begin : begin + 4], "big")
-                begin = frames.find(PACKED, begin)
-            self.perf.received = before + records
+        frames = bytes(self.octets[at:stopped])
+        begin, records = frames.find(PACKED), 0
+        while begin >= 0:
+            begin += len(PACKED)
+            records += int.from_bytes(frames[begin : begin + 4], "big")
+            begin = frames.find(PACKED, begin)
+        self.perf.received = before + records  # where its head is: the frame before it, or its body, may come in another piece
         return stopped
 
 
