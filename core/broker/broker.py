@@ -23,11 +23,12 @@ from . import engine, route_cache
 from .consumers import Consumers
 from .guard import Guard
 from .places import Places
-from .topology import NoPolicies, Topology
+from .topology import NoPolicies, Removal, Topology
 
 if False:  # for the type checker alone
     from typing import Any
 
+JOBS_A_ROUND = 64  # queues that go in one `run`
 TURNS = 4  # of connections whose frames are processed one by one, in one `run`
 
 RULES_EVERY_MS = 50  # between two runs of the time-based rules of queues
@@ -277,8 +278,11 @@ class Broker:
     def go_on(self):
         """A round."""
         self.tables.begin_turn()
-        if self.jobs:
-            self.work(self.jobs.pop(0))
+        for _ in range(min(len(self.jobs), JOBS_A_ROUND)):
+            job = self.jobs.pop(0)
+            self.work(job)
+            if not isinstance(job, Removal) or self.tables.state[layout.STATE_LEFT] <= 0:
+                break  # a queue that goes is little work: with one a round, who makes and deletes many would fill the table
         self.dead_letters.turn(self)
         if self.consumers.leaving_now():
             self.consumers.let_leave()
