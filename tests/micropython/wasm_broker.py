@@ -2,7 +2,7 @@
 
 import time
 
-from leveret.core.broker import ages  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
+from leveret.core.broker import ages, policies  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
