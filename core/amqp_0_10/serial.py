@@ -46,7 +46,3 @@ class Ranges:
             if distance(last, run[1]) > 0:
                 runs.append([after(last, 1), run[1]])
         self.runs = runs
-
-    def has(self, number):
-        """True for a number of the set."""
-        return any(distance(first, number) >= 0 and distance(number, last) >= 0 for first, last in self.runs)

@@ -91,7 +91,7 @@ class Session:
         self.incoming = Incoming(self)
         # The peer's commands:
         self.expected: "Any" = None  # the id of its next one; None: it has not said (session.command-point)
-        self.name_of: "Any" = None  # the command under way: its name, code, id, whether its sender wants to hear of its completion
+        self.name_of: "Any" = None  # the command under way: its name as spec_0_10.COMMANDS has it
         self.code = 0
         self.id = 0
         self.fields: "dict" = {}

@@ -113,3 +113,22 @@ def test_a_transaction():
 
 def test_the_header_is_that_of_the_tables():
     assert header.HEADER == spec_0_10.HEADER
+
+
+def test_a_session_is_busy_on_one_transport_and_moves_where_force_is_said():
+    """session.attach: "A session MUST NOT be attached to more than one transport at a time"; force detaches the other one."""
+    broker = new_broker()
+    first, second = Peer(broker, name=b"same"), Peer(broker, attaches=False)
+    second.give(peer_0_10.control("session_attach", name=b"same"))
+    assert second.expect("session_detached") == {"name": b"same", "code": 1}
+    second.give(peer_0_10.control("session_attach", name=b"same", force=True))
+    assert second.expect("session_attached") == {"name": b"same"}
+    assert first.expect("session_detached") == {"name": b"same", "code": 1}
+
+
+def test_a_command_before_any_command_point_detaches_with_unknown_ids():
+    """session.command-point: "the session MUST be detached with an "unknown-id" reason-code"."""
+    peer = Peer(new_broker(), attaches=False)
+    peer.give(peer_0_10.control("session_attach", name=b"new") + peer_0_10.command("execution_sync"))
+    assert peer.expect("session_attached") == {"name": b"new"}
+    assert peer.expect("session_detached") == {"name": b"new", "code": 4}
