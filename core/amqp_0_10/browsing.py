@@ -5,11 +5,12 @@ each priority; what comes to the queue later it gets as time passes. What is del
 passed, it does not see; nor what a queue keeps beyond memory, or more than STEPS_MAX messages behind the head.
 """
 
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..parts import needed
 from ..queue.turns import is_overdue
 from ..shim import const
-from . import convert, numbers, serial
+from . import convert, numbers
+from .ranges import Ranges
 from .subscription import ENDLESS, RUNS_MAX, Subscription, body_size, has_room, pieces_of, write
 
 STEPS_MAX = const(16384)  # messages that one search passes by
@@ -117,7 +118,7 @@ def look(protocol):
 def acquire(session, ranges):
     """message.acquire: the ids of those of these transfers that are acquired now, as ranges. Those whose messages others have, or have had,
     are not."""
-    acquired = serial.Ranges()
+    acquired = Ranges()
     for id_ in list(session.browsed):
         if not [1 for first, last in ranges if serial.distance(first, id_) >= 0 and serial.distance(id_, last) >= 0]:
             continue

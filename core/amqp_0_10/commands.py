@@ -5,10 +5,10 @@ result's struct where it has one, else anything. What it has done is completed w
 """
 
 from ..errors import NOT_FOUND, NOT_IMPLEMENTED, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
-from . import browsing, definitions, mapping, numbers, serial, subscribing, subscription
+from . import browsing, definitions, mapping, numbers, subscribing, subscription
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
 
 if False:  # for the type checker alone

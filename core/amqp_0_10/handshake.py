@@ -3,11 +3,12 @@
 Those of controls are given (protocol, channel, fields).
 """
 
+from ..access import mechanisms
 from ..access.login import Login, offered
 from ..errors import CONNECTION_FORCED, FRAME_ERROR, INTERNAL_ERROR, NOT_ALLOWED, NOT_FOUND, ProtocolError
 from ..parts import part
 from ..version import PRODUCT, VERSION
-from . import frame, mechanisms
+from . import frame
 from .conditions import close_code, short_text
 from .session import attach, detach_nothing, not_attached  # noqa: F401 - actions of states.CONNECTION
 from .spec_0_10 import CLOSES, HEADER

@@ -5,9 +5,9 @@ ends).
 """
 
 from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET
-from . import commands, frame, numbers, serial, structs, transfer
+from . import commands, frame, numbers, structs, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
 from .spec_0_10 import DETACHES
 

@@ -143,24 +143,6 @@ class Protocol(Sending):
         """Let the connection do what CONNECTION says of an input: what the action answers."""
         return states.step(self, CONNECTION, handshake, input_, self, *given)
 
-    def hold(self, session):
-        """A complete message finds no room: read no more from this peer until there is."""
-        self.held = session
-        if self.connection.reading:
-            self.broker.counters["held"] += 1
-        if self.connection not in self.broker.held:
-            self.broker.held.append(self.connection)
-
-    def hold_for_log(self, session):
-        """A message is done with when the log has what it asked for: read no more from this peer until then."""
-        self.held = session
-        self.broker.journal.wait_for(self)
-
-    def go_on_later(self):
-        """False: the frame that is being taken goes on in the connection's next turn."""
-        self.connection.wait_for_turn()
-        return False
-
     # Time, and the end
 
     def tick(self):

@@ -4,6 +4,7 @@ A reply goes out when it has room, and when the log is durable up to what it pro
 set until there is room (Session.write_waiting). No frame stands between those of a delivery that is half written (outgoing.py).
 """
 
+from ..wire.holding import Holding
 from . import browsing, frame, structs, subscription
 from .outgoing import Outgoing
 
@@ -13,7 +14,7 @@ if False:  # for the type checker alone
 COMPLETED_ROOM = 512  # octets of a session.completed
 
 
-class Sending:
+class Sending(Holding):
     """The half of a Protocol (protocol.py) that writes."""
 
     closing: "Any"
@@ -42,14 +43,6 @@ class Sending:
             self.send.busy = True
         else:
             self.send.write(octets)
-
-    def is_durable(self, number):
-        """True when the log is, up to `number`; else the journal has us go on when it is."""
-        journal = self.broker.journal
-        if journal is None or journal.durable(number):
-            return True
-        journal.wait_for(self)
-        return False
 
     def flush(self):
         """Write what waits and can be written; while replies wait, nothing is delivered."""

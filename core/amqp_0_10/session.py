@@ -11,11 +11,12 @@ from .. import states
 from ..broker.incoming import Incoming
 from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..outcomes import REFUSED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import frame, mapping, numbers, serial, structs
+from . import frame, mapping, numbers, structs
 from .conditions import HARD, RESOURCE_DELETED, SessionError
+from .ranges import Ranges
 from .spec_0_10 import DETACHES
 from .states import SESSION
 
@@ -100,7 +101,7 @@ class Session:
         self.goes_on = False  # true in the middle of a segment
         self.header = b""  # the header segment of a transfer, until its body begins
         self.settling: "Any" = None  # where a command about many deliveries goes on in its next turn
-        self.completed = serial.Ranges()  # done, and not known to the peer to be
+        self.completed = Ranges()  # done, and not known to the peer to be
         self.told = 0  # of them at the last session.completed
         self.is_new = False  # something is completed that the peer was not told
         self.undurable: "list" = []  # (number of the log, id, octets of a result or None) of those that are done, in their order
@@ -180,7 +181,7 @@ class Session:
             self.now_completed(id_)
         for first, last, outcome in self.promises.runs():
             number = first
-            ranges = serial.Ranges()
+            ranges = Ranges()
             while True:
                 id_, explicit = self.transfers.pop(number)
                 self.now_completed(id_)

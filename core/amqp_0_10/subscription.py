@@ -6,12 +6,13 @@ message.flush. A delivery has command, header and body in frames of their own, a
 """
 
 from ..broker import crossing
+from ..broker.numbered import is_held
 from ..limits import REPLY_ROOM
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..message.formats import AMQP_0_10
 from ..queue.turns import charge_made, is_overdue
 from ..shim import const
-from . import convert, frame, numbers, serial, structs
+from . import convert, frame, numbers, structs
 
 if False:  # for the type checker alone
     from typing import Any
@@ -141,7 +142,7 @@ def deliver(subscription, most, before):
         try:
             send(subscription, entry, message, header, pieces)
         except Exception:  # all or nothing: an entry that the session does not hold goes back to its queue
-            if tables.channels[session.handle + layout.CHANNEL_UNSETTLED_TAIL] != entry:
+            if not is_held(session, entry):
                 queue.requeue(entry)
             raise
         if consumer.no_ack:

@@ -5,9 +5,9 @@ stays where it is and the connection is not read until there is; a full queue ho
 """
 
 from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..message.route import PART_MAX, pack
-from . import frame, mapping, properties, serial
+from . import frame, mapping, properties
 from .conditions import ILLEGAL_ARGUMENT, SessionError
 
 EXPLICIT = 0  # accept-mode: "explicit", the default, or none

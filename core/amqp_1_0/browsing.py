@@ -8,10 +8,10 @@ change nothing.
 
 from ..access.permissions import READ, check
 from ..errors import CONTENT_TOO_LARGE
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..queue.turns import is_overdue
 from ..shim import const
-from . import addresses, convert, dispositions, filters, link_out, serial
+from . import addresses, convert, dispositions, filters, link_out
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, Link
 from .link_in import text_of

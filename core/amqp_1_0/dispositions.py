@@ -5,11 +5,12 @@ unsettled, the sender settles, and only then the receiver does. We, as the recei
 durable (Promises). As the sender we settle deliveries with an unsettled outcome of the receiver, when the log is durable up to the outcome.
 """
 
+from ..broker.numbered import entry_from, number_of, tail_number
 from ..errors import PRECONDITION_FAILED, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import hot_out, modified, serial
+from . import hot_out, modified
 from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
 from .sending import NO_ROOM, NOT_YET, WRITTEN
@@ -199,44 +200,6 @@ def outcome_of(session, state):
     if name == "received":
         return None
     raise SessionError(PRECONDITION_FAILED, "a disposition with the state %s, which is not served" % name)
-
-
-def tail_number(session):
-    """The delivery-id of the last delivery of a session."""
-    channels, handle = session.broker.tables.channels, session.handle
-    return (channels[handle + layout.CHANNEL_TAG_HIGH] << 30 | channels[handle + layout.CHANNEL_TAG]) & 0xFFFFFFFF
-
-
-def number_of(session, entry):
-    """The delivery-id of an unsettled entry: the last one with its low 30 bits."""
-    last = tail_number(session)
-    tag = session.broker.tables.entries[entry + layout.ENTRY_TAG]
-    return serial.after(last, -((last - tag) & layout.MASK))
-
-
-def entry_from(session, first, last):
-    """The oldest unsettled entry whose delivery-id is from `first` to `last`; NONE: there is none."""
-    tables = session.broker.tables
-    entries, channels = tables.entries, tables.channels
-    head = channels[session.handle + layout.CHANNEL_UNSETTLED_HEAD]
-    if head == layout.NONE:
-        return layout.NONE
-    oldest = number_of(session, head)
-    if serial.distance(oldest, last) < 0 or serial.distance(first, tail_number(session)) < 0:
-        return layout.NONE
-    if serial.distance(first, oldest) >= 0:
-        return head
-    entry = tables.engine.find_tag(session.handle, first & layout.MASK)
-    if entry != layout.NONE:
-        return entry
-    entry, passed = head, 0
-    while entry != layout.NONE and 0 < (first - entries[entry + layout.ENTRY_TAG]) & layout.MASK <= layout.MASK >> 1:
-        passed += 1
-        entry = entries[entry + layout.ENTRY_NEXT]
-    tables.state[layout.STATE_LEFT] -= passed
-    if entry != layout.NONE and serial.distance(number_of(session, entry), last) < 0:
-        return layout.NONE
-    return entry
 
 
 def settle_run(session, entry, last, outcome, given):

@@ -8,11 +8,11 @@ that one has been done; in C it has read a receiver's flow (`flowed`). The run i
 
 from ..access.permissions import WRITE
 from ..limits import REPLY_ROOM
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..message.route import exchange_of
 from ..outcomes import TAKEN
 from ..shim import table
-from . import dispositions, hot_in, hot_transfers, link_layout, serial
+from . import dispositions, hot_in, hot_transfers, link_layout
 from .link_in import IncomingLink, packed
 
 if False:  # for the type checker alone

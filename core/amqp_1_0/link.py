@@ -5,8 +5,8 @@ in detaching.py.
 from .. import states
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..limits import cost
-from ..memory import layout
-from . import addresses, composites, detaching, frame, serial
+from ..memory import layout, serial
+from . import addresses, composites, detaching, frame
 from .bounds import REFUSED_MAX, TERMINI_MAX, has_more, values_of
 from .conditions import STOLEN, LinkError, SessionError
 from .states import LINK

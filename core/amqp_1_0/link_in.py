@@ -7,11 +7,11 @@ deliveries as may come or be unsettled at a time (bounds.py).
 
 from ..broker.incoming import Incoming
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..message.route import PART_MAX, pack
 from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
-from . import addresses, no_local, nodes, sections, serial, termini
+from . import addresses, no_local, nodes, sections, termini
 from .body import begun
 from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, charge, credit_of, credit_of_settled
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError

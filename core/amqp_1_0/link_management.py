@@ -5,9 +5,9 @@ Its response waits in the session for the log, for credit, and for the windows o
 """
 
 from ..errors import CONTENT_TOO_LARGE, PRECONDITION_FAILED, RESOURCE_ERROR
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..outcomes import TAKEN
-from . import addresses, dispositions, management, serial
+from . import addresses, dispositions, management
 from .conditions import INVALID_FIELD, LinkError
 from .link import Link
 from .link_in import IncomingLink, Rejected

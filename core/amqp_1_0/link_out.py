@@ -7,14 +7,15 @@ once; a larger one goes on in several transfers (outgoing.py). Delivery-ids are 
 import struct
 
 from ..broker import getting
+from ..broker.numbered import is_held
 from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
-from ..memory import hot, layout
+from ..memory import hot, layout, serial
 from ..message.reading import names_of
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
 from ..queue.turns import charge_made, is_overdue
-from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections, serial
+from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections
 from .bounds import POSITION_SIZE
 from .conditions import INVALID_FIELD, LinkError
 from .dynamic import asked
@@ -374,11 +375,6 @@ def send(link, entry, message, lead):
         broker.consumers.hold(link.consumer, entry)
     number = dispositions.tail_number(session)
     write(link, message, number, lead, first_of(link, entry, number))
-
-
-def is_held(session, entry):
-    """True when a session holds the entry of its last delivery."""
-    return session.broker.tables.channels[session.handle + layout.CHANNEL_UNSETTLED_TAIL] == entry
 
 
 def write(link, message, number, lead, first):

@@ -4,8 +4,8 @@ Those of frames are given (session, fields of the performative, octets, where th
 """
 
 from ..errors import FRAME_ERROR, NOT_ALLOWED, ProtocolError
-from ..memory import layout
-from . import browsing, dispositions, link_in, link_management, link_out, serial
+from ..memory import layout, serial
+from . import browsing, dispositions, link_in, link_management, link_out
 from .bounds import HANDLE_MAX
 from .conditions import HANDLE_IN_USE, WINDOW_VIOLATION, SessionError, error_of, symbol_of
 

@@ -171,19 +171,6 @@ class Protocol(Sending):
         """Run the connection's action for an input, by the table CONNECTION. Returns the action's answer."""
         return states.step(self, CONNECTION, opening, input_, self, *given)
 
-    def hold(self, link):
-        """The broker has no memory for a complete message of `link`: read no more from this peer until it has."""
-        self.held = link
-        if self.connection.reading:
-            self.broker.counters["held"] += 1
-        if self.connection not in self.broker.held:
-            self.broker.held.append(self.connection)
-
-    def hold_for_log(self, link):
-        """A message waits for a record in the log: read no more from this peer until the record is durable."""
-        self.held = link
-        self.broker.journal.wait_for(self)
-
     def let_leave(self):
         """Detached links give their deliveries and queues back, a part each turn. Returns false while some are left."""
         while self.leaving:
@@ -192,11 +179,6 @@ class Protocol(Sending):
                 return False
             self.leaving.pop(0)
         return True
-
-    def go_on_later(self):
-        """Go on with the frame under way in the connection's next turn. Returns false."""
-        self.connection.wait_for_turn()
-        return False
 
     def drains(self, link):
         """A receiver wants what there is now: true when it has that; else it is looked at again as time passes and the peer reads."""

@@ -5,14 +5,10 @@ peer  sasl-init         we  sasl-challenge, as often as the mechanism has one, e
                         we  sasl-outcome; then the peer begins anew with the header of AMQP
 """
 
-from ..access import sasl
 from ..access.login import Login, offered
-from ..parts import part
+from ..access.mechanisms import MECHANISMS
 from . import composites, frame
 from .spec_1_0 import HEADER_AMQP, HEADER_SASL
-
-external = part("access.sasl_external")
-MECHANISMS = (sasl.Plain, sasl.Scram) + (() if external is None else (external.External,)) + (sasl.Anonymous,)
 
 _OK = 0  # sasl-code (section 5.3.3.6)
 _AUTH = 1

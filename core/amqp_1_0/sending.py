@@ -5,6 +5,7 @@ the states of sessions and links until there is room (Session.write_waiting). Ea
 a delivery.
 """
 
+from ..wire.holding import Holding
 from . import composites, frame, link_out
 from .bounds import response_size_max
 
@@ -17,7 +18,7 @@ WRITTEN = 1
 NOT_YET = 2  # the log is not durable that far
 
 
-class Sending:
+class Sending(Holding):
     """The half of a Protocol (protocol.py) that writes."""
 
     closing: "Any"
@@ -48,14 +49,6 @@ class Sending:
             self.send.busy = True
         else:
             self.send.write(octets)
-
-    def is_durable(self, number):
-        """True when the log is, up to `number`; else the journal has us go on when it is."""
-        journal = self.broker.journal
-        if journal is None or journal.durable(number):
-            return True
-        journal.wait_for(self)
-        return False
 
     def flush(self):
         """Write what waits and can be written; while replies wait, nothing is delivered."""

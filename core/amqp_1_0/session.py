@@ -11,9 +11,9 @@ unsettled deliveries are in `received`, by delivery-id. Its states: states.SESSI
 from .. import states
 from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..outcomes import RELEASED
-from . import dispositions, hot_out, hot_row, link_management, mapping, serial
+from . import dispositions, hot_out, hot_row, link_management, mapping
 from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
 from .conditions import SessionError
 from .outgoing import Outgoing

@@ -15,11 +15,11 @@ import struct
 
 from ..broker.transaction import COPIES_SIZE, Transaction, the_unsettled, whole_tag
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
-from ..memory import layout
+from ..memory import layout, serial
 from ..message import reading
 from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import composites, dispositions, modified, no_local, serial, types
+from . import composites, dispositions, modified, no_local, types
 from .bounds import MESSAGE_MAX
 from .conditions import ILLEGAL_STATE, INVALID_FIELD, ROLLED_BACK, UNKNOWN_ID, LinkError, SessionError
 from .link_in import IncomingLink, Rejected

@@ -15,10 +15,11 @@ import invariants
 from cases import Healthy, Link, free_places, new_broker
 from grammar_1_0 import framed
 
-from leveret.core.amqp_1_0 import composites, conditions, frame, serial, types
+from leveret.core.amqp_1_0 import composites, conditions, frame, types
 from leveret.core.amqp_1_0.spec_1_0 import HEADER_AMQP, HEADER_SASL
 from leveret.core.broker import engine
 from leveret.core.errors import ProtocolError
+from leveret.core.memory import serial
 
 STATES = (
     ("accepted", {}),

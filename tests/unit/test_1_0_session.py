@@ -2,8 +2,7 @@
 
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, performative
 
-from leveret.core.amqp_1_0 import serial
-from leveret.core.memory import layout
+from leveret.core.memory import layout, serial
 
 BEGIN = {"next_outgoing_id": 0, "incoming_window": 10, "outgoing_window": 10}
 TO_Q = {"source": ("source", {}), "target": ("target", {"address": "/queues/q"}), "initial_delivery_count": 0}

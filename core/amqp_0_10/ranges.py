@@ -1,19 +1,6 @@
-"""Serial numbers of commands (RFC 1982, 32 bits), and sets of ranges of them."""
+"""Sets of ids of commands, as ranges of serial numbers (memory/serial.py)."""
 
-from ..shim import const
-
-ALL = const(0xFFFFFFFF)
-
-
-def after(number, count):
-    """The number `count` behind another."""
-    return (number + count) & ALL
-
-
-def distance(first, second):
-    """How far `second` is behind `first`: from -2**31 to 2**31 - 1."""
-    count = (second - first) & ALL
-    return count - 0x100000000 if count & 0x80000000 else count
+from ..memory.serial import after, distance
 
 
 class Ranges:
