@@ -88,6 +88,25 @@ def test_what_the_sender_has_settled_meanwhile_is_forgotten():
     assert broker.kept.count == 0 and broker.kept.targets == {}
 
 
+def test_a_link_that_is_closed_takes_its_target_along_and_no_others():
+    """Section 2.6.6: what is kept goes with the detach that closes; sections 3.5.4 and 3.5.6 are of links that are only detached."""
+    broker = new_broker()
+    declare(broker)
+    peers = [Peer(broker, container=name) for name in ("one", "two")]
+    for peer in peers:
+        sender(peer)
+        post(peer, 0, b"a")
+        assert outcome(peer) == (0, False, "accepted")
+    assert broker.kept.count == 2
+    peers[0].give(performative("detach", handle=0, closed=True))
+    peers[0].expect("detach")
+    assert broker.kept.count == 1 and [key[0] for key in broker.kept.targets] == ["two"]
+    peers[1].receiver(credit=0)  # a link without a target that is kept
+    peers[1].give(performative("detach", handle=1, closed=True))
+    peers[1].expect("detach")
+    assert broker.kept.count == 1 and broker.counters["internal_errors"] == 0
+
+
 def test_expiry_policies_and_timeouts():
     """Sections 3.5.4 and 3.5.6."""
     for policy, ending, timeout, stays in (

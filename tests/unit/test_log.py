@@ -43,6 +43,26 @@ def test_records_are_read_back_and_damage_is_found_wherever_it_is():
         assert damage is not None and found == everything[: len(found)], cut
 
 
+def test_a_file_that_begins_with_another_record_is_no_segment_and_one_that_is_damaged_says_where():
+    store = MemoryStore()
+    writer = segments.Log(store, 1000, 100000)
+    writer.begin(1, 5)
+    writer.append(segments.MESSAGE, (b"record",))
+    writer.commit()
+    whole = bytes(store.segments[1])
+    record = segments.Reader(store, 1)
+    assert record.head()
+    size = record.offset
+    store.segments[1] = whole[size:]
+    reader = segments.Reader(store, 1)
+    assert not reader.head() and reader.sequence is None
+    assert (reader.damage.number, reader.damage.offset, reader.damage.octets) == (1, 0, len(whole) - size)
+    assert reader.damage.reason == "no log segment"
+    store.segments[1] = whole[: size - 1] + bytes((whole[size - 1] ^ 1,)) + whole[size:]
+    reader = segments.Reader(store, 1)
+    assert not reader.head() and reader.damage.reason != "no log segment", "what its reader saw goes before"
+
+
 def test_a_broker_that_ends_has_everything_synced_in_every_mode():
     """Mode none syncs nothing while it runs; at the end it does, and says so when that fails."""
     for mode in ("none", "batch", "each"):
