@@ -229,6 +229,15 @@ def test_keys_of_x_cc_are_routes_too():
     assert len(taken(basic, "q")) == 1 and taken(basic, "a") == []
 
 
+def test_keys_of_x_cc_have_as_many_octets_as_copy_size_max_says():
+    """Each key with two octets for its size."""
+    for over, outcome in ((0, "accepted"), (1, "rejected")):
+        broker, basic, ten = both(copy_size_max=100)
+        basic.declare("q")
+        ten.sender()
+        assert send(ten, message(b"x", noted={"x-cc": ["a" * 46, "b" * (50 + over)]})) == outcome
+
+
 def test_streams_have_messages_of_both_families_for_both():
     broker, basic, ten = both(durable_broker(MemoryStore())[0])
     basic.declare("s", True, arguments=STREAM)

@@ -87,6 +87,23 @@ def test_an_outcome_for_a_delivery_of_another_transaction_ends_the_control_link(
         invariants.check(peer.broker.tables)
 
 
+def test_an_outcome_for_a_delivery_of_another_transaction_ends_no_other_control_link():
+    """Section 4.4.2: "the control link MUST be terminated", the one that declared the outcome's transaction."""
+    peer, queue = new(1)
+    id_ = peer.begin_work()
+    peer.attach("second", 8, False, None, target=("coordinator", {}))
+    peer.expect("flow")
+    peer.transfer(8, VALUE + composites.write("declare", {}))
+    other = peer.heard()[1]["txn-id"]
+    peer.receiver()
+    ((number, _),) = peer.messages()
+    peer.retire(id_, number)
+    peer.retire(other, number)
+    assert [fields["handle"] for name, fields, _, _ in peer.frames() if name == "detach"] == [8]
+    assert peer.discharge(id_) == ("accepted", {}) and queue.message_count() + queue.unsettled_count() == 0
+    invariants.check(peer.broker.tables)
+
+
 def test_what_was_settled_in_a_transaction_that_fails_comes_to_the_default_outcome_of_its_source():
     """Section 4.4.4.2: "the resource MUST apply the default outcome": released where the source names none."""
     for default, count in ((None, 0), (("released", {}), 0), (("modified", {"delivery-failed": True}), 1), (("rejected", {}), None)):

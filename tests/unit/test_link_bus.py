@@ -207,3 +207,25 @@ def test_each_input_in_each_state_of_the_turns():
             assert bus.state == wanted[state][name], (state, name)
             assert (bus._turn is None) == (bus.state == "idle"), (state, name)
             assert bus.timeout_count == ((state, name) == ("listening", "silent"))
+
+
+def test_a_station_that_speaks_slowly_keeps_its_turn_while_it_speaks():
+    """silence_ms is between octets, and begins behind what the master has sent."""
+    bus = Bus([Link(None, 1, active=True, turns=True, address=1)], 11520, silence_ms=60)
+    now, sent = 1000, 0
+    while bus.state != "listening":
+        bus.tick(now)
+        view = bus.pending()
+        sent += len(view)
+        if len(view):
+            bus.sent(len(view))
+        now += not len(view) and bus.state != "listening"
+    speaks_at = now + sent * 1000 // 11520
+    assert sent > 0
+    bus.tick(speaks_at + 59)
+    bus.writable()[:1] = b"\x01"
+    bus.received(1)
+    bus.tick(speaks_at + 118)
+    assert bus.state == "listening" and bus.timeout_count == 0
+    bus.tick(speaks_at + 119)
+    assert bus.state == "idle" and bus.timeout_count == 1
