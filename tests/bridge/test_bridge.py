@@ -6,12 +6,15 @@ Messages are told apart by message_id, m0 to m(n-1). Gateway: `leveret serve`; u
 import collections
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from nodes import taken, wait_until
 
 from leveret.core.amqp_0_9.properties import with_header
+from leveret.core.bridge.mover import Delivery
 from leveret.ports.bridge import dial
+from leveret.ports.bridge.sources import acknowledge
 from leveret.ports.client import ChannelClosed, connect
 from leveret.ports.url import read_url
 
@@ -328,3 +331,14 @@ def test_a_host_that_there_is_not_is_said(gateway, start_bridge):
         "it is said",
     )
     assert bridge.stop()[0] == 0
+
+
+def test_a_delivery_of_an_older_connection_is_done_without_an_acknowledgement():
+    """The source delivers it again; a tag of the connection before it would be refused, and stop all others."""
+    acknowledged = []
+    channel = SimpleNamespace(basic_ack=lambda tag: acknowledged.append(tag) or True)
+    side = SimpleNamespace(epoch=2, ready=True, client=SimpleNamespace(channels={1: channel}))
+    assert acknowledge(side, Delivery(1, 7, 1, 0, 1)) is True and acknowledged == []
+    assert acknowledge(side, Delivery(1, 8, 2, 0, 1)) is True and acknowledged == [8]
+    side.ready = False
+    assert acknowledge(side, Delivery(1, 9, 2, 0, 1)) is False and acknowledged == [8]
