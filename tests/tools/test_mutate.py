@@ -41,7 +41,7 @@ def test_every_kind_of_change_is_made_and_nothing_else():
     """Operators, comparisons, constants, removed statements, negated conditions; no docstring, text, annotation, kill or main."""
     assert sorted(changes(SOURCE)) == sorted(
         [
-            (2, "constant: `3` -> `4`"),
+            (2, "constant: `3` -> `2`"),
             (5, "constant: `1` -> `2`"),
             (7, "negated condition: `x == LIMIT and not x < 0` -> `(not (x == LIMIT and (not x < 0)))`"),
             (7, "operator: `x == LIMIT and not x < 0` -> `(x == LIMIT or not x < 0)`"),
@@ -69,6 +69,15 @@ def test_what_would_be_the_same_program_is_no_change():
         (3, "operator: `b & 0x8000` -> `(b | 32768)`"),
         (3, "constant: `0x8000` -> `0x0`"),
     ]
+    found = [change for _, change in changes("NONE = -1\nFIRST = 0\nSECOND = 1\ndef f(x):\n    return -1 if x else 2 + -3\n")]
+    assert [change.split(": ")[1] for change in found if change.startswith("constant")] == [
+        "`1` -> `0`",
+        "`0` -> `1`",
+        "`1` -> `0`",
+        "`1` -> `0`",
+        "`2` -> `3`",
+        "`3` -> `2`",
+    ], "none is not another none, and a case is another case"
 
 
 def test_what_cpython_does_not_run_is_no_change():
@@ -82,13 +91,13 @@ def test_what_cpython_does_not_run_is_no_change():
     assert changes(source) == [
         (3, "negated condition: `MICROPYTHON` -> `(not (MICROPYTHON))`"),
         (5, "negated condition: `b` -> `(not (b))`"),
-        (6, "constant: `4` -> `5`"),
-        (8, "constant: `5` -> `6`"),
+        (6, "constant: `4` -> `3`"),
+        (8, "constant: `5` -> `4`"),
         (9, "constant: `False` -> `True`"),
         (9, "negated condition: `False` -> `(not (False))`"),
         (10, "constant: `0x1` -> `0x0`"),
-        (11, "constant: `6` -> `7`"),
-        (11, "constant: `7` -> `8`"),
+        (11, "constant: `6` -> `5`"),
+        (11, "constant: `7` -> `6`"),
     ]
 
 

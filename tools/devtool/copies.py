@@ -126,6 +126,11 @@ def in_threads(count, work, items, tell):
         pool.shutdown()
 
 
+def slowness():
+    """How many times longer a program takes now than on this machine when it does nothing else: processes that want to run, for each core."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def run_child(place, command, cpu_s, wall_s):
     """(exit status, output, seconds) of a program in a copy; the status None: it did not end in its time.
 

@@ -4,8 +4,8 @@ Laws: the checkout is never written to; the same tree, count and seed draw the s
 killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
 what its words mean: tests/README.md.
 A mutant has the unit tests that run its statement first (test_by_test.py says which), those first of whose statements most are in its
-file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, after which it
-is not judged. The first failure ends it. What runs at import has the unit tests that run anything of its file, and then all others.
+file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, which are longer
+on a busy machine, and after which it is not judged. The first failure ends it. What runs at import has the unit tests that run anything of its file, and then all others.
 """
 
 import argparse
@@ -50,7 +50,7 @@ ELSEWHERE = (
     ("tools/perf", "measures; its figures differ from run to run"),
 )
 UNITS_MAX_S = 20  # of the processor, marked and without a mutant: the unit tests that one mutant is asked, of those that run its statement
-OTHERS_MAX_S = 300  # of the wall clock: the other legs' tests for one mutant
+OTHERS_MAX_S = 300  # of the wall clock of a machine that does nothing else: the other legs' tests for one mutant
 ONE_MAX_S = 120  # the same, for one test of them
 SOME_FAILED = (1, 2)  # pytest's exit status: tests have failed, or could not be read
 PART = 24  # test files of the unit leg that are measured together
@@ -110,7 +110,7 @@ def draw(count, seed):
 def run_pytest(place, names, until=None):
     """(exit status or None, output) of pytest over files or tests of them, up to the first failure; `until`: by time.monotonic."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--assert=plain", "--tb=line", "--no-header"]
-    wall_s = ONE_MAX_S if until is None else max(until - time.monotonic(), 1)
+    wall_s = ONE_MAX_S * copies.slowness() if until is None else max(until - time.monotonic(), 1)
     return copies.run_child(place, [*command, *names], UNIT_CPU_MAX_S, wall_s)[:2]
 
 
@@ -265,7 +265,7 @@ class Judge:
     def in_others(self, place, mutant):
         """Ask the nearest test files of the other legs, of a mutant that lives through the unit tests: for OTHERS_MAX_S. Where they have
         not ended by then there is no verdict: a quieter machine may give one."""
-        until = time.monotonic() + OTHERS_MAX_S
+        until = time.monotonic() + OTHERS_MAX_S * copies.slowness()
         mutant.left = 0
         for file in self.nearest.files(mutant.path):
             if self._kills(place, mutant, file, until):

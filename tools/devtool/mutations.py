@@ -7,7 +7,8 @@ statements outside of functions (nothing would import), `__repr__`, and what run
 Left out, because it is the same program: `x + NAME` and `x - NAME` where core/memory/layout.py says that NAME is 0, the first column of a
 record; an `if False:` over imports, which only the type checker reads; what stands under `if MICROPYTHON:`, which CPython never runs; and
 print's `flush`, which says when a text is written. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the
-same (an even number & 0x8001).
+same (an even number & 0x8001). A negative number says that there is none, and -2 says it as well: -1 becomes 0. Outside of functions a
+number names a case: one less is another case's, where one more would be nobody's, and the same program.
 Left out for the sake of the machine: lines that end processes or remove files (HARMFUL), for a mutant of those may harm others.
 """
 
@@ -135,6 +136,7 @@ class _Finder(ast.NodeVisitor):
         self.source = source
         self.mutations = []
         self.depth = 0  # functions that we are in
+        self.towards_zero = False  # behind a minus
 
     def _add(self, kind, node, after):
         self.mutations.append(Mutation(kind, node, after))
@@ -262,7 +264,9 @@ class _Finder(ast.NodeVisitor):
     def visit_UnaryOp(self, node):
         if isinstance(node.op, ast.Not):
             self._add("negated condition", node, "(%s)" % ast.unparse(node.operand))
+        self.towards_zero = isinstance(node.op, ast.USub)
         self.generic_visit(node)
+        self.towards_zero = False
 
     def visit_Constant(self, node):
         if isinstance(node.value, bool):
@@ -270,7 +274,7 @@ class _Finder(ast.NodeVisitor):
         elif isinstance(node.value, int) and node.value and self._is_mask(node):
             self._add("constant", node, hex(node.value ^ 1 << node.value.bit_length() - 1))
         elif isinstance(node.value, (int, float)):
-            self._add("constant", node, repr(node.value + 1))
+            self._add("constant", node, repr(node.value - 1 if node.value and (self.towards_zero or not self.depth) else node.value + 1))
 
     def _is_mask(self, node):
         line = self.source.encode("utf-8").split(b"\n")[node.lineno - 1]
