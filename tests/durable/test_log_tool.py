@@ -196,6 +196,24 @@ def test_a_disk_without_room_changes_nothing(directory, tmp_path):
     assert contents(directory) == before
 
 
+def test_a_disk_that_has_not_kept_what_was_written_changes_nothing(directory):
+    """Before the old segments go the new ones are read: one octet that came back otherwise is enough."""
+    before = contents(directory)
+    store = FileStore(str(directory))
+    append = store.append
+
+    def other(number, octets):
+        octets = bytearray(b"".join(octets) if isinstance(octets, (list, tuple)) else octets)
+        octets[-1] ^= 1
+        return append(number, octets)
+
+    store.append = other
+    with pytest.raises(tool.LogFailed, match="nothing was changed: what was written cannot be read back"):
+        tool.compact(store, str(directory))
+    store.close()
+    assert contents(directory) == before
+
+
 def test_what_cannot_be_looked_at_is_one_sentence(directory, tmp_path):
     held = FileStore(str(directory))
     for action in ("check", "dump", "compact"):

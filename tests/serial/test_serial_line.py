@@ -98,6 +98,17 @@ def unplug(path, descriptors):
         os.close(descriptor)
 
 
+def test_a_speed_that_a_device_does_not_have_is_one_sentence_and_the_old_one_stays():
+    master, slave = raw_pty()
+    stream = SerialStream(os.ttyname(slave), 115200)
+    with pytest.raises(LineFailed, match="%s.*-5" % os.ttyname(slave)):
+        stream.set_speed(-5)
+    assert stream.write(b"still") == 5 and os.read(master, 10) == b"still"
+    stream.close()
+    os.close(master)
+    os.close(slave)
+
+
 def test_the_listener_opens_its_device_again_when_it_is_back(tmp_path):
     path = str(tmp_path / "ttyTest")
     made = []

@@ -127,6 +127,19 @@ def test_a_connection_that_cannot_be_made_is_closed(served, monkeypatch):
     assert served.serves()
 
 
+def test_an_endpoint_that_the_loop_cannot_serve_is_told_that_its_peer_is_gone(served, monkeypatch):
+    """Without a place, and after a fault of ours: its record in the broker is free again, and the client's stream ends."""
+    for name, given in (("add", raising), ("has_slot", lambda: False)):
+        with monkeypatch.context() as patch:
+            patch.setattr(served.loop, name, given)
+            patch.setattr(served.loop, "let_go", lambda: False)
+            client = socket.create_connection(("127.0.0.1", served.port))
+            assert served.ends(client) == b""
+            client.close()
+        assert served.broker.connections == [] and len(served.loop.used) == 0, name
+    assert served.serves()
+
+
 def test_a_round_that_raises_is_not_the_end_until_nothing_works_any_more(served, monkeypatch):
     """A fault of the loop's own is told; one that never ends is raised, rather than to spin for ever."""
     with monkeypatch.context() as patch:

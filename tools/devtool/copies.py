@@ -127,7 +127,7 @@ def in_threads(count, work, items, tell):
 
 
 def slowness():
-    """How many times longer a program takes now than on this machine when it does nothing else: processes that want to run, for each core."""
+    """How many times longer a program takes now than on a quiet machine: processes that want to run, for each core; at least 1."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 

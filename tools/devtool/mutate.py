@@ -4,8 +4,9 @@ Laws: the checkout is never written to; the same tree, count and seed draw the s
 killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
 what its words mean: tests/README.md.
 A mutant has the unit tests that run its statement first (test_by_test.py says which), those first of whose statements most are in its
-file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, which are longer
-on a busy machine, and after which it is not judged. The first failure ends it. What runs at import has the unit tests that run anything of its file, and then all others.
+file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, which a busy
+machine has longer; after those it is not judged. The first failure ends it. What runs at import has the unit tests that run anything of
+its file, and then all others.
 """
 
 import argparse
