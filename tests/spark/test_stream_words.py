@@ -5,7 +5,7 @@ import pytest
 from leveret.core.amqp_0_9 import properties
 from leveret.ports.client import ChannelClosed, ConnectionLost, LoginRefused, TlsRefused
 from leveret.ports.client_errors import LinkDetached
-from leveret.ports.spark.stream_client import Address, Refused, StreamUnavailable, offset_of, stream_error
+from leveret.ports.spark.stream_client import Address, DataLoss, Refused, StreamUnavailable, _gathered, dense, offset_of, stream_error
 from leveret.ports.url import read_url
 
 
@@ -65,3 +65,44 @@ def test_the_offset_of_a_delivery_is_its_header_wherever_that_stands():
     assert offset_of(Message({"headers": {"x-stream-offset": 7}}), 7) == 7, "of another type"
     for given in ({}, {"headers": {}}, {"headers": {"a": 1}}):
         assert offset_of(Message(given), 0) is None, given
+
+
+class Record(Message):
+    """A delivery of a record of a stream."""
+
+    exchange_octets, routing_key_octets = b"", b"s"
+
+    def __init__(self, offset):
+        Message.__init__(self, {"headers": {"x-stream-offset": ("l", offset)}})
+        self.body = b"%d" % offset
+
+
+class Subscription:
+    """One that gives these records, so many at a time."""
+
+    def __init__(self, offsets, size):
+        self.lots = [[Record(offset) for offset in offsets[at : at + size]] for at in range(0, len(offsets), size)]
+
+    def messages(self, timeout_s, wanted):
+        return self.lots.pop(0) if self.lots else []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 20])
+def test_records_with_gaps_are_chunks_without_them(size):
+    """A broker may begin before the offset, and retention may take what is in the middle: each chunk's offsets are consecutive."""
+    given = [3, 4, 5, 6, 9, 10, 12, 13]
+    chunks = list(_gathered(Subscription(given, size), "s", 5, 14))
+    assert [chunk.first + place for chunk in chunks for place in range(chunk.count)] == [5, 6, 9, 10, 12, 13]
+    octets = b"".join(chunk.octets for chunk in chunks)
+    assert [octets.count(b"\x00\x01s" + Record(offset).properties_octets + b"%d" % offset) for offset in (4, 5, 9, 12, 13)] == [
+        0,
+        1,
+        1,
+        1,
+        1,
+    ]
+    with pytest.raises(DataLoss, match="offsets 7 to 8 are gone"):
+        list(dense(chunks, "s", 5, 14, True))
+    assert sum(chunk.count for chunk in dense(chunks, "s", 5, 11, False)) == 4
+    with pytest.raises(StreamUnavailable, match="offset 14 of those up to 20 did not come"):
+        list(_gathered(Subscription(given, size), "s", 5, 20))
