@@ -1,11 +1,12 @@
 """Everything at its limit at once, through a real broker: `python tests/durable/every_limit.py [--memory 256M]`
 
 Starts `leveret serve --memory-max` (or with the limits of the test), drives every table that a peer can make grow to its limit, one after
-the other and none let go, with the names and arguments that take most memory, and prints for each step what the process holds more, then
-the sum that the broker printed beside what it holds. Every table: connections with full buffers, channels, exchanges, queues, bindings,
-consumers, names granted, policies, users, messages, entries, arena, index of deliveries, message ids, publishers, last values, groups,
-messages that wait, transactions, names of readers, addresses, bridges, ways. Over AMQP 1.0: sessions, transactions, targets that remember
-deliveries, links with filters, deliveries that are not settled, messages whose bodies have not begun.
+the other and none let go, with the names and arguments that take most memory, and prints for each step how many octets the process holds
+more (RSS) and how many its objects have more (held.py), then the sum that the broker printed beside its RSS. Every table: connections with
+full buffers, channels, exchanges, queues, bindings, consumers, names granted, policies, users, messages, entries, arena, index of
+deliveries, message ids, publishers, last values, groups, messages that wait, transactions, names of readers, addresses, bridges, ways.
+Over AMQP 1.0: sessions, transactions, targets that remember deliveries, links with filters, deliveries that are not settled, messages whose
+bodies have not begun.
 """
 
 import argparse
@@ -16,11 +17,11 @@ import socket
 import struct
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "interop"))
 
+import held  # noqa: E402 - the path above has to be set first
 from amqp_wire import PROTOCOL_HEADER, RawClient, method, publish  # noqa: E402 - the path above has to be set first
 from broker_process import BrokerProcess  # noqa: E402 - the path above has to be set first
 from every_limit_1_0 import OTHERS, SESSIONS, WORKS, Links  # noqa: E402 - the same
@@ -246,19 +247,15 @@ class Fill(Links):
                     for number in range(at, min(at + TOGETHER, count))
                 ),
             )
-        client.send(method(60, "basic.consume", queue="groups", consumer_tag="g"))
-        client.expect("basic.consume-ok", 60)
-        self.drain(client)
+        self.consume(client, 60, "groups", count)
 
-    def drain(self, client):
-        """Read what comes until nothing does for a while."""
-        client.socket.settimeout(0.5)
-        try:
-            while client.socket.recv(1 << 18):
-                pass
-        except TimeoutError:
-            client.buffer = b""
-            client.socket.settimeout(60)
+    def consume(self, client, channel, queue, count):
+        """Have so many messages delivered, and acknowledge none."""
+        client.send(method(channel, "basic.consume", queue=queue, consumer_tag="u"))
+        client.expect("basic.consume-ok", channel)
+        while count:
+            count -= client.read_frame().name == "basic.deliver"
+        client.read_frame()  # the last one's header
 
     def fill_transactions(self):
         client = self.clients[0]
@@ -343,7 +340,6 @@ class Fill(Links):
             client, name = self.clients[1 + number], f"f{number}"
             client.call("queue.declare-ok", 1, "queue.declare", queue=name)
             waiting.append([client, self.until_held(client, octets.replace(b"\x02%s", b"\x02" + name.encode())), b""])
-        self.held = resident(self.broker.server_pid)
         while any(method(1, "basic.qos-ok") not in answer for _, _, answer in waiting):
             for number in range(QUEUES):
                 self.clients[0].call("queue.purge-ok", 1, "queue.purge", queue=f"f{number}")
@@ -353,16 +349,21 @@ class Fill(Links):
             client.socket.settimeout(60)
 
     def until_held(self, client, octets):
-        """Send octets again and again until nothing of them has been taken for a while: what is left to be sent, with a method that is
+        """Send octets again and again until the broker rests and none of them go: what is left to be sent, with a method that is
         answered behind it."""
         left = memoryview(octets)
-        client.socket.settimeout(0.7)
-        try:
-            while True:
+        resting = False
+        client.socket.setblocking(False)
+        while True:
+            try:
                 left = left[client.socket.send(left) :] or memoryview(octets)
-        except TimeoutError:
-            client.socket.settimeout(0.05)
-            return bytes(left) + method(1, "basic.qos")
+                resting = False
+            except BlockingIOError:
+                if resting:
+                    client.socket.settimeout(0.05)
+                    return bytes(left) + method(1, "basic.qos")
+                held.settle(self.broker.server_pid)
+                resting = True
 
     def go_on(self, each):
         """Send what is left for a client, or read what it is answered."""
@@ -379,10 +380,9 @@ class Fill(Links):
         """Messages delivered and not acknowledged."""
         client = self.clients[1]
         client.call("channel.open-ok", 63, "channel.open")
-        self.publish(client, publish(1, "", "f0", b"") * min(2000, self.limits.message_count_max // 8))
-        client.send(method(63, "basic.consume", queue="f0", consumer_tag="u"))
-        client.expect("basic.consume-ok", 63)
-        self.drain(client)
+        count = min(2000, self.limits.message_count_max // 8)
+        self.publish(client, publish(1, "", "f0", b"") * count)
+        self.consume(client, 63, "f0", count)
 
     def fill_send_buffers(self):
         """A stream that every client reads and none takes."""
@@ -397,14 +397,12 @@ class Fill(Links):
                 method(1, "basic.qos", prefetch_count=min(65535, self.limits.entry_count_max // 2 // len(self.clients)))
                 + method(1, "basic.consume", queue="unread", consumer_tag="unread", arguments={"x-stream-offset": "first"})
             )
-        time.sleep(2)
 
     def fill_receive_buffers(self):
         """Half of a frame for each connection, as large as it may be."""
         size = min(self.limits.frame_size_max, self.limits.receive_buffer_size) - 8
         for client in self.clients:
             client.send(struct.pack(">BHI", 1, 1, size) + struct.pack(">HH", 50, 10) + bytes(size - 5))
-        time.sleep(2)
 
 
 def definitions(limits, path):
@@ -430,35 +428,36 @@ def definitions(limits, path):
         json.dump({"users": users, "permissions": permissions, "policies": policies}, file)
 
 
-def resident(pid):
-    """Octets that a process has in memory."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        return int(re.search(r"VmRSS:\s+(\d+) kB", file.read()).group(1)) * 1024
-
-
 def said(broker):
     """The sum that the broker printed, in octets."""
     return int(re.search(r"at most (\d+) MiB", broker.error_text()).group(1)) << 20
 
 
 def run(limits, arguments, told=print):
-    """Fill a broker with these Limits, started with these arguments: (octets it said, octets it holds)."""
+    """Fill a broker with these Limits, started with these arguments: (octets it said, octets it holds, of them since its
+    start, {step: octets of its objects})."""
     with tempfile.TemporaryDirectory(prefix="every-limit-") as directory:
         users = os.path.join(directory, "definitions.json")
         definitions(limits, users)
-        broker = BrokerProcess("leveret", arguments=[*arguments, "--definitions", users])
+        broker = BrokerProcess("leveret", arguments=[*arguments, "--definitions", users], variables=held.variables(directory))
+        steps = {}
+
+        def measured(name, before):
+            held.settle(broker.server_pid)
+            now = (held.resident(broker.server_pid), held.allocated(broker.server_pid, directory))
+            steps[name] = now[1] - before[1]
+            told(f"{name:24} {(now[0] - before[0]) / 1048576:9.2f} MiB  {steps[name] / 1048576:9.2f} MiB of objects")
+            return now
+
         try:
-            held = resident(broker.server_pid)
-            told(f"{'start, users and policies':24} {held / 1048576:9.2f} MiB")
-            filling = Fill(broker, limits)
-            for step in filling.steps():
-                before = held
+            at = measured("start, users and policies", (0, 0))
+            begun = at[0]
+            for step in Fill(broker, limits).steps():
                 step()
-                held = resident(broker.server_pid)
-                told(f"{step.__name__[5:]:24} {(held - before) / 1048576:9.2f} MiB")
+                at = measured(step.__name__[5:], at)
             assert broker.alive(), broker.error_text()[-3000:]
             assert "error of this broker" not in broker.error_text(), broker.error_text()[-3000:]
-            return said(broker), held
+            return said(broker), at[0], at[0] - begun, steps
         finally:
             broker.stop()
 
@@ -514,13 +513,13 @@ def main():
         with tempfile.TemporaryDirectory(prefix="every-limit-") as directory:
             path = os.path.join(directory, "limits.toml")
             written(SMALL, path)
-            sum_said, held = run(Limits(**SMALL), ["--config", path])
+            sum_said, held_then, _, _ = run(Limits(**SMALL), ["--config", path])
     else:
         from leveret.tools import memory
 
-        sum_said, held = run(memory.fitting({}, memory.octets(options.memory)), ["--memory-max", options.memory])
-    print(f"said {sum_said / 1048576:.1f} MiB, holds {held / 1048576:.1f} MiB: {100 * held / sum_said:.1f} %")
-    return int(held > 1.05 * sum_said)
+        sum_said, held_then, _, _ = run(memory.fitting({}, memory.octets(options.memory)), ["--memory-max", options.memory])
+    print(f"said {sum_said / 1048576:.1f} MiB, holds {held_then / 1048576:.1f} MiB: {100 * held_then / sum_said:.1f} %")
+    return int(held_then > 1.05 * sum_said)
 
 
 if __name__ == "__main__":
