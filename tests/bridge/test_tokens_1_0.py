@@ -22,6 +22,8 @@ from leveret.ports.client_1_0 import connect
 from leveret.ports.client_errors import LoginRefused
 from leveret.ports.tcp import Loop
 
+WAIT_S = 120
+
 
 class Peer:
     """One connection of a broker with `$cbs`. `status`: what it answers to a token; `seen`: bodies that it took."""
@@ -112,12 +114,15 @@ class Peer:
     def _on_transfer(self, fields, payload):
         message = Message(None, 0, b"", 0, True)
         message.octets = payload
-        self._say("disposition", role=True, first=fields["delivery-id"], settled=True, state=("accepted", {}))
-        if self._links[fields["handle"]][1] != tokens.NODE:
+        is_token = self._links[fields["handle"]][1] == tokens.NODE
+        # Noted before it is accepted: the client looks as soon as it has the outcome, in another thread.
+        if not is_token:
             self.seen.append(message.body)
-            return
-        if self.status == 202:
+        elif self.status == 202:
             self.tokens.append((message.application_properties["name"], message.body))
+        self._say("disposition", role=True, first=fields["delivery-id"], settled=True, state=("accepted", {}))
+        if not is_token:
+            return
         self.answers += 1
         answer = message_head({"correlation-id": message.properties["message-id"]}, {"status-code": ("int", self.status)})
         handle = [handle for handle in self._links if self._links[handle] == (False, tokens.NODE)][0]
@@ -138,7 +143,7 @@ class Peer:
 
 
 def bridged(peer, count, until):
-    """What a bridge that carries `count` messages to the peer says until `until(said)`, at most 20 s."""
+    """What a bridge that carries `count` messages to the peer says until `until(said)`, at most WAIT_S."""
     broker = Broker(Limits(), b"tokens")
     said = []
     loop = Loop(4, broker)
@@ -155,7 +160,7 @@ def bridged(peer, count, until):
     )
     publisher = Publisher(broker, "readings", {}, [b"%d" % number for number in range(count)], {})
     bridge = Bridge(loop, settings, said.append, broker)
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + WAIT_S
     while time.monotonic() < limit and not until(said):
         loop.step(5)
         publisher.step(10)
