@@ -6,6 +6,7 @@ The broker needs none of them. Detection is by running or finding the real thing
     python3 tools/components.py     the Debian packages that are missing here for the legs of the tests, in one line (for .ci/run)
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -150,6 +151,21 @@ AMQP_TOOLS = Component(
     _on_path("amqp-publish"),
     ("amqp-tools",),
 )
+PHP_AMQPLIB = Component(
+    "php-amqplib",
+    ("php-amqplib",),
+    "the tests of AMQP 0-8 with it are left out",
+    lambda: bool(shutil.which("php")) and os.path.exists("/usr/share/php/PhpAmqpLib/autoload.php"),
+    ("php-cli", "php-amqplib"),
+)
+TO_PYTHON_3 = Component(
+    "lib2to3",
+    ("lib2to3",),
+    "py-amqplib's tests of AMQP 0-8 are left out",
+    lambda: any(importlib.util.find_spec(name) for name in ("lib2to3", "fissix")),
+    install="a Python before 3.13, or pip install fissix",
+    may_be_left_out=True,
+)
 JDK = Component(
     "javac 17 or newer",
     ("javac",),
@@ -220,6 +236,8 @@ ALL = (
     MICROPYTHON,
     RABBITMQ,
     AMQP_TOOLS,
+    PHP_AMQPLIB,
+    TO_PYTHON_3,
     C_COMPILER,
     PYTHON_HEADERS,
     CROSS_COMPILERS,

@@ -18,8 +18,8 @@ DIALECTS = (
     ("amqp-0-8-qpid.json", "core/amqp_0_9/spec_0_8.py", "AMQP 0-8 as Qpid extends it", (8, 0)),
     ("amqp-0-9-qpid.json", "core/amqp_0_9/spec_0_9.py", "AMQP 0-9 as Qpid extends it", (0, 9)),
 )
-# Classes of the versions before 0-9-1 that are not served: their methods are answered with not-implemented or command-invalid.
-UNSERVED = ("file", "stream", "dtx", "tunnel", "message")
+# Classes of the versions before 0-9-1 that are not served: their methods are answered with command-invalid.
+UNSERVED = ("file", "stream", "message")
 CODES = {
     "octet": "o",
     "short": "s",

@@ -5,13 +5,12 @@ Arguments of a subscription are the broker's own (x-priority, x-stream-offset ..
 """
 
 from ..access.permissions import READ, check
-from ..broker import getting
-from ..errors import NOT_ALLOWED, NOT_FOUND, ProtocolError
+from ..broker import getting, selecting
+from ..errors import NOT_ALLOWED, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..parts import needed
-from . import selecting
 from .browsing import Browsing
-from .conditions import ILLEGAL_ARGUMENT, SessionError
+from .conditions import ILLEGAL_ARGUMENT, INVALID_ARGUMENT, SessionError
 from .subscription import Subscription
 
 NOT_ACQUIRED = 1  # acquire-mode
@@ -33,7 +32,7 @@ def message_subscribe(session, fields):
     queue = broker.topology.queue(name, session.connection)
     given = fields["arguments"] or {}
     arguments = {each: given[each] for each in given if each not in QPIDS}
-    test = selecting.test_of(broker, given[SELECTOR]) if given.get(SELECTOR) else None
+    test = test_of(broker, given[SELECTOR]) if given.get(SELECTOR) else None
     if fields["acquire_mode"] == NOT_ACQUIRED and not queue.is_stream:
         session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)
         return
@@ -48,6 +47,16 @@ def message_subscribe(session, fields):
         except Exception:  # all or nothing: the peer has no subscription then
             cancel(session, made)
             raise
+
+
+def test_of(broker, text):
+    """As selecting.test_of. Raises invalid-argument for a text that is no selector."""
+    try:
+        return selecting.test_of(broker, text)
+    except ProtocolError as error:
+        if error.condition != PRECONDITION_FAILED:
+            raise
+        raise SessionError(INVALID_ARGUMENT, error.text) from None
 
 
 def message_cancel(session, fields):

@@ -4,13 +4,17 @@ Who sends which header: Qpid's clients 1 1 8 0 (0-8) and 1 1 0 9 (0-9), py-amqpl
 What differs from 0-9-1 is in the rows of spec_0_8.py and spec_0_9.py; what rows cannot say is here.
 """
 
-from ..errors import NOT_IMPLEMENTED, SYNTAX_ERROR, ProtocolError
+from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, SYNTAX_ERROR, ProtocolError
 from ..memory import layout
-from . import spec_0_8, spec_0_9, verbs
+from ..parts import needed
+from . import spec_0_8, spec_0_9, verbs, watch
 from .session import Session
 
 # Reply codes of exchange.bound-ok (Qpid's).
 OK, NO_EXCHANGE, NO_QUEUE, NO_BINDINGS, QUEUE_NOT_BOUND, KEY_NOT_BOUND, QUEUE_AND_KEY_NOT_BOUND = range(7)
+
+# Arguments of basic.consume that Qpid's clients send, beside the broker's own.
+SELECTOR, NO_CONSUME, AUTO_CLOSE = "x-filter-jms-selector", "x-filter-no-consume", "x-filter-auto-close"
 
 STOPPED = -1  # layout.CHANNEL_PREFETCH of a channel that channel.flow has stopped
 TEXT_MAX = 65535  # octets that test.string answers at most
@@ -60,6 +64,54 @@ def basic_qos(session, channel, arguments):
         raise ProtocolError(NOT_IMPLEMENTED, "prefetch_size!=0 (%d)" % size)
     channel.prefetch_stopped = count
     session.reply(channel.number, "basic_qos_ok", ())
+
+
+def basic_consume(session, channel, arguments):
+    """basic.consume with Qpid's arguments: a selector, a browser."""
+    _, name, tag, _, no_ack, _, no_wait, table = arguments
+    broker = session.broker
+    fits = needed("broker.selecting", "selectors").test_of(broker, table[SELECTOR]) if table.get(SELECTOR) else None
+    if tag == "":
+        channel.tags_made += 1
+        arguments[2] = tag = "amq.ctag-%d-%d" % (channel.number, channel.tags_made)
+    arguments[7] = {each: table[each] for each in table if each not in (SELECTOR, NO_CONSUME, AUTO_CLOSE)}
+    if table.get(NO_CONSUME):
+        queue = broker.topology.queue(verbs.current_queue(channel, name), session.connection)
+        browsing = needed("amqp_0_9.older_browsing", NO_CONSUME)
+        browsing.begin(session, channel, queue, tag, no_ack, fits, bool(table.get(AUTO_CLOSE)))
+        verbs.answer(session, channel, no_wait, "basic_consume_ok", (tag,))
+        return
+    verbs.basic_consume(session, channel, arguments)
+    if fits is not None:
+        needed("queue.wishes", "filters").attach(broker, channel.consumers[tag], fits, False)
+
+
+def basic_cancel(session, channel, arguments):
+    """basic.cancel, of a browser too."""
+    if session.browsers:
+        browsing = needed("amqp_0_9.older_browsing", NO_CONSUME)
+        browsing.forget(session, browsing.of(session, channel, arguments[0]))
+    verbs.basic_cancel(session, channel, arguments)
+
+
+def basic_reject(session, channel, arguments):
+    """basic.reject: at once, in a transaction too, which is about publishes and acknowledgements (0-8, class tx); Qpid's clients give back
+    so, before tx.rollback, what they have got."""
+    transaction = channel.transaction
+    if transaction is not None and transaction.holds(arguments[0]):
+        raise ProtocolError(PRECONDITION_FAILED, "delivery tag %d is acknowledged in this transaction" % arguments[0])
+    channel.transaction = None
+    try:
+        return verbs.basic_reject(session, channel, arguments)
+    finally:
+        channel.transaction = transaction
+
+
+def queue_declare(session, channel, arguments):
+    """queue.declare of Qpid's clients: a durable queue that is exclusive outlives its connection, and is not bound to it, as in 0-10."""
+    if arguments[3]:
+        arguments[4] = False
+    return verbs.queue_declare(session, channel, arguments)
 
 
 def recovers(answer):
@@ -119,43 +171,74 @@ def test_table(session, channel, arguments):
     session.reply(channel.number, "test_table_ok", (number & 0xFFFFFFFFFFFFFFFF, text[:TEXT_MAX]))
 
 
-def unserved(session, channel, arguments):
-    """A method that is in the tables and is not served."""
-    raise ProtocolError(NOT_IMPLEMENTED, "it is not served")
+def refuses(why):
+    """The function of a method that is in the tables, and of which these leave open what it does."""
+
+    def refuse(session, channel, arguments):
+        raise ProtocolError(NOT_IMPLEMENTED, why)
+
+    return refuse
 
 
 VERBS = {
     "channel_flow": channel_flow,
     "basic_qos": basic_qos,
+    "basic_consume": basic_consume,
+    "basic_cancel": basic_cancel,
+    "basic_reject": basic_reject,
     "exchange_bound": exchange_bound,
     "basic_recover": recovers("basic_recover_ok"),
     "basic_recover_sync": recovers("basic_recover_sync_ok"),
     "test_integer": test_integer,
     "test_string": test_string,
     "test_table": test_table,
-    "test_content": unserved,
+    "test_content": refuses("test.content: the tables do not say what its checksum is"),
+    "dtx_select": refuses("dtx.select: the tables have no method that ends a distributed transaction"),
+    "dtx_start": refuses("dtx.start: the tables have no method that ends a distributed transaction"),
+    "tunnel_request": refuses("tunnel.request: this broker tunnels no other protocol"),
 }
 
 
-class Session08(Session):
+class Older(Session):
+    """What the sessions of these versions share."""
+
+    tells_capabilities = False
+    product_more = " (with qpid's exchange.bound)"  # Qpid's clients ask for it where the product says the word
+    verbs_beside = VERBS
+    browsers: "list" = []
+
+    def flush(self):
+        """Write what waits, then what browsers have come to."""
+        Session.flush(self)
+        if self.browsers and self.state == "open" and not self.replies and not self.outgoing.active():
+            needed("amqp_0_9.older_browsing", NO_CONSUME).look(self)
+            Session.flush(self)
+
+    def tick(self):
+        """As time passes, browsers see what has come."""
+        due = watch.tick(self)
+        if not self.browsers or self.connection.closed:
+            return due
+        self.flush()
+        return None
+
+
+class Session08(Older):
     """0-8 as Qpid's clients speak it."""
 
     dialect = spec_0_8
-    tells_capabilities = False
-    verbs_beside = VERBS
+    verbs_beside = dict(VERBS, queue_declare=queue_declare)
 
 
-class Session08Plain(Session):
+class Session08Plain(Older):
     """0-8 as its text has it, and py-amqplib: basic.recover without an answer."""
 
     dialect = spec_0_8
-    tells_capabilities = False
     verbs_beside = dict(VERBS, basic_recover=recovers(""))
 
 
-class Session09(Session):
+class Session09(Older):
     """0-9 as Qpid's clients speak it."""
 
     dialect = spec_0_9
-    tells_capabilities = False
-    verbs_beside = dict(VERBS, basic_recover=recovers(""))
+    verbs_beside = dict(VERBS, queue_declare=queue_declare, basic_recover=recovers(""))

@@ -52,6 +52,7 @@ class Session(Sending):
     has_intake = True
     dialect: "Any" = spec_0_9_1
     tells_capabilities = True  # its version has the type boolean in tables
+    product_more = ""  # words behind the product's name in connection.start
     verbs_beside: "dict" = {}  # methods that another version has beside those of verbs.py, or has in their place: name -> function
     # Fields that few sessions change or that are read rarely: see core/connection/connection.py.
     heartbeat_ms = 0

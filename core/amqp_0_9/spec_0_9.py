@@ -74,6 +74,11 @@ METHODS = (
     (0x5A0015, "tx_commit_ok", "", 2, 0, ()),
     (0x5A001E, "tx_rollback", "", 1, 0, ("tx_rollback_ok",)),
     (0x5A001F, "tx_rollback_ok", "", 2, 0, ()),
+    (0x64000A, "dtx_select", "", 1, 0, ("dtx_select_ok",)),
+    (0x64000B, "dtx_select_ok", "", 2, 0, ()),
+    (0x640014, "dtx_start", "S", 1, 0, ("dtx_start_ok",)),
+    (0x640015, "dtx_start_ok", "", 2, 0, ()),
+    (0x6E000A, "tunnel_request", "F", 1, 1, ()),
 )
 
 PROPERTIES = (

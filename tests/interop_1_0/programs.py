@@ -33,7 +33,7 @@ class Program:
     def scenarios(self):
         """Names of its scenarios, in the order of its file."""
         with open(self.file, encoding="utf-8") as file:
-            return re.findall(r"\bscenario_(\w+)\([\w ]*\) ?(?::|\{|throws)", file.read())
+            return re.findall(r"\bscenario_(\w+)\([\w ]*\)\s?(?::|\{|throws)", file.read())
 
 
 def _python(name, only=(), streams=()):
@@ -45,20 +45,33 @@ def _rhea():
     return ["node", brought.node_program(os.path.join(CLIENTS, "rhea_client.js"))]
 
 
-PROGRAMS = {
-    "jms": Program(os.path.join("java", "JmsClient.java"), lambda: brought.java("JmsClient"), (components.JDK, components.MAVEN)),
-    "jms-0-10": Program(
+def _old_jms(version):
+    """Qpid's JMS client 6.4, which speaks the versions before 1.0."""
+    return Program(
         os.path.join("java", "Jms010Client.java"),
-        lambda: brought.java("Jms010Client"),
+        lambda: brought.java("Jms010Client", flags=(*brought.BRIEF, "-Dqpid.amqp.version=" + version)),
         (components.JDK, components.MAVEN),
         ("leveret", "broker-j"),
-    ),
+    )
+
+
+PROGRAMS = {
+    "jms": Program(os.path.join("java", "JmsClient.java"), lambda: brought.java("JmsClient"), (components.JDK, components.MAVEN)),
+    "jms-0-10": _old_jms("0-10"),
+    "jms-0-9": _old_jms("0-9"),
+    "jms-0-8": _old_jms("0-8"),
     "rhea": Program(os.path.join("clients", "rhea_client.js"), _rhea, (components.NODE,)),
     "proton": _python("proton_python.py"),
     "proton-reactive": _python("proton_reactive.py"),
     "proton-cpp": Program(os.path.join("cpp", "proton_client.cpp"), brought.proton_cpp, (components.PROTON_CPP,)),
     "azure-servicebus": _python("azure_stack.py"),
     "azure-eventhub": _python("azure_eventhub_client.py", ("leveret",), ("-0", "-1")),
+    "php-0-8": Program(
+        os.path.join("clients", "php_amqplib.php"),
+        lambda: ["php", os.path.join(CLIENTS, "php_amqplib.php")],
+        (components.PHP_AMQPLIB,),
+        ("leveret",),
+    ),
     "rabbitmq-client": _python("rabbitmq_python.py", ("leveret",)),
 }
 

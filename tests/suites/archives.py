@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "sources.txt")
 CACHE = os.path.join(HERE, os.pardir, os.pardir, ".cache", "suites")
 DOWNLOAD_S_MAX = 180
+ENDS_IN_TGZ = ("amqplib",)
 
 
 class ArchiveMissing(Exception):
@@ -30,7 +31,7 @@ def pinned():
 def archive_of(project):
     """Path of the archive, downloaded if need be. Raises ArchiveMissing."""
     version, digest = pinned()[project]
-    path = os.path.join(CACHE, f"{project}-{version}.tar.gz")
+    path = os.path.join(CACHE, f"{project}-{version}{'.tgz' if project in ENDS_IN_TGZ else '.tar.gz'}")
     if not is_whole(path, digest):
         download()
         if not is_whole(path, digest):

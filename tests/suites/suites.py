@@ -5,8 +5,10 @@ broker and gives (outcome, what the broker wrote to standard error), outcome as 
 It raises SuiteFailed when the suite itself did not come to an end, and ArchiveMissing (archives.py).
 """
 
+import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +92,28 @@ def kombu(broker, folder):
     return pytest_suite(archives.unpack("kombu", folder), broker, "t/integration/test_py_amqp.py")
 
 
+def converter():
+    """The name of a module that makes Python 3 of Python 2: the standard library's until 3.12, or fissix. None: there is none."""
+    return next((name for name in ("lib2to3", "fissix") if importlib.util.find_spec(name)), None)
+
+
+def py_amqplib(broker, folder):
+    """py-amqplib speaks 0-8, in Python 2: it and its tests are converted here, and run by their own program."""
+    unpacked = archives.unpack("amqplib", folder)
+    child([sys.executable, "-W", "ignore", "-m", converter(), "-W", "-n", "-w", "--no-diffs", "amqplib", "tests"], unpacked, {})
+    tests = os.path.join(unpacked, "tests", "client_0_8")
+    command = [sys.executable, "-W", "ignore", "run_all.py", "--host", f"127.0.0.1:{broker.port}", "--verbose"]
+    return outcome_told(child(command, tests, {"PYTHONPATH": unpacked}))
+
+
+def outcome_told(text):
+    """{test: outcome} of what unittest writes: the test, a line of its docstring where it has one, and `... ok` or what went wrong."""
+    told = re.findall(r"^(test_\w+) \(\w+\.(\w+)\b[\w.]*\)(?:\n.*)? \.\.\. (\w+)$", text, re.MULTILINE)
+    if f"Ran {len(told)} tests" not in text:
+        raise SuiteFailed("not all of its tests were told:\n" + text[-2000:])
+    return {f"{group}::{name}": checks.PASSED if word == "ok" else "failed: " + word for name, group, word in told}
+
+
 def amqp_tools(broker, folder):
     return checks.run(amqp_tools_checks, broker.port)
 
@@ -108,6 +132,7 @@ SUITES = {
     "kombu": Suite(kombu),
     "amqp-tools": Suite(amqp_tools, needs=components.AMQP_TOOLS),
     "celery": Suite(celery),
+    "py-amqplib": Suite(py_amqplib, needs=components.TO_PYTHON_3),
 }
 
 

@@ -119,6 +119,96 @@ def test_channel_flow_stops_deliveries_and_lets_them_go_on():
         assert sorted(each for each, _ in peer.methods()) == ["basic_deliver", "channel_flow_ok"]
 
 
+def waited(peer):
+    """Some time passes."""
+    peer.broker.tick(peer.broker.now + 1000, 0)
+    peer.connection.tick(peer.broker.now)
+    peer.broker.run()
+
+
+def consumed(peer, tag, arguments, no_ack=True):
+    """A consumer of q with a table behind it."""
+    peer.say("basic_consume", 1, 0, "q", tag, False, no_ack, False, False, arguments)
+
+
+def test_a_browser_gets_what_is_there_and_removes_nothing():
+    """Qpid's x-filter-no-consume: what comes later comes too; x-filter-auto-close: it ends with basic.cancel-ok."""
+    for peer in all_of():
+        for body in (b"0", b"1"):
+            peer.publish("k", body, exchange="amq.direct")
+        consumed(peer, "b", {"x-filter-no-consume": True})
+        found = peer.methods()
+        assert [each for each, _ in found] == ["basic_consume_ok", "basic_deliver", "basic_deliver"]
+        assert [arguments[:3] for _, arguments in found[1:]] == [["b", 1, False], ["b", 2, False]]
+        peer.publish("k", b"2", exchange="amq.direct")
+        waited(peer)
+        assert peer.asked("basic_deliver")[1] == 3
+        consumed(peer, "c", {"x-filter-no-consume": True, "x-filter-auto-close": True})
+        assert [each for each, _ in peer.methods()] == ["basic_consume_ok"] + 3 * ["basic_deliver"] + ["basic_cancel_ok"]
+        peer.say("basic_cancel", 1, "b", False)
+        assert peer.asked("basic_cancel_ok") == ["b"]
+        assert peer.broker.queues["q"].message_count() == 3
+
+
+def test_a_browser_goes_on_when_there_is_room_again_and_ends_with_its_queue():
+    for peer in all_of():
+        for _ in range(80):
+            peer.publish("k", b"x" * 40, exchange="amq.direct")
+        consumed(peer, "b", {"x-filter-no-consume": True, "x-filter-auto-close": True})
+        found = []
+        for _ in range(40):
+            waited(peer)
+            found += [each for each, _ in peer.methods()]
+        assert found == ["basic_consume_ok"] + 80 * ["basic_deliver"] + ["basic_cancel_ok"]
+        consumed(peer, "b", {"x-filter-no-consume": True})
+        peer.methods()
+        peer.broker.topology.delete_queue(peer.connection, "q", False, False)
+        waited(peer)
+        assert peer.methods() == [] and peer.connection.session.browsers == []
+
+
+def test_a_browser_is_refused_what_makes_no_sense():
+    for arguments, no_ack, code in (({"x-filter-no-consume": True}, False, 540), ({"x-filter-jms-selector": "n >"}, True, 406)):
+        peer = all_of()[0]
+        consumed(peer, "b", arguments, no_ack)
+        found = peer.methods()
+        assert [given[0] for name, given in found if name.endswith("close")] == [code]
+
+
+def test_a_selector_chooses():
+    """Qpid's x-filter-jms-selector, of consumers and of browsers; messages that it does not fit stay."""
+    for peer in all_of():
+        for kind in ("a", "b", "a"):
+            peer.publish("k", kind.encode(), exchange="amq.direct", given={"type": kind})
+        consumed(peer, "s", {"x-filter-jms-selector": "JMSType = 'b'", "x-filter-no-consume": True})
+        peer.asked("basic_consume_ok", "basic_deliver")
+        consumed(peer, "", {"x-filter-jms-selector": "JMSType = 'a'"})
+        peer.asked("basic_consume_ok", "basic_deliver", "basic_deliver")
+        assert peer.broker.queues["q"].message_count() == 1
+
+
+def test_a_reject_in_a_transaction_is_at_once():
+    """Class tx: transactions are about publishes and acknowledgements. Qpid's clients reject before they roll back."""
+    for peer in all_of():
+        peer.publish("k", b"x", exchange="amq.direct")
+        peer.say("tx_select", 1)
+        consumed(peer, "c", {}, False)
+        peer.asked("tx_select_ok", "basic_consume_ok", "basic_deliver")
+        peer.say("basic_reject", 1, 1, True)
+        assert peer.asked("basic_deliver")[1:3] == [2, True]
+        peer.say("basic_ack", 1, 2, False)
+        peer.say("basic_reject", 1, 2, True)
+        assert peer.asked("channel_close")[0] == 406
+
+
+def test_a_durable_exclusive_queue_of_qpids_clients_outlives_its_connection():
+    for peer, stays in zip(all_of(), (True, False, True)):
+        peer.say("queue_declare", 1, 0, "own", False, True, True, False, False, {})
+        peer.asked("queue_declare_ok")
+        peer.connection.received(0)
+        assert ("own" in peer.broker.queues) == stays
+
+
 def test_exchange_bound():
     """Qpid's exchange.bound: 0 where it is, else what is not there or not bound."""
     for peer in all_of():
@@ -156,3 +246,17 @@ def test_an_error_closes_the_channel_with_the_code_that_its_clients_know():
         peer.say("channel_close_ok", 1)
         peer.say("channel_open", 1, "")
         peer.asked("channel_open_ok")
+
+
+def test_what_the_tables_leave_open_is_refused_by_its_name():
+    """Classes dtx and tunnel, and test.content: 540, and the method that was refused."""
+    for name, arguments, code in (
+        ("dtx_select", (), (100, 10)),
+        ("dtx_start", ("id",), (100, 20)),
+        ("tunnel_request", ({},), (110, 10)),
+        ("test_content", (), (120, 40)),
+    ):
+        for peer in all_of()[: 2 if name == "test_content" else 3]:
+            peer.say(name, 1, *arguments)
+            found = peer.asked("connection_close")
+            assert found[0] == 540 and name.replace("_", ".") in found[1] and tuple(found[2:]) == code

@@ -9,7 +9,8 @@ import javax.jms.*;
 import org.apache.qpid.client.AMQConnectionFactory;
 
 /**
- * Qpid's JMS client 6.4 over AMQP 0-10: `Jms010Client PLACE [SCENARIO...]`, where PLACE is JSON as programs.py gives it. Each method
+ * Qpid's JMS client 6.4 over AMQP 0-10, 0-9 or 0-8, as -Dqpid.amqp.version has it: `Jms010Client PLACE [SCENARIO...]`, where PLACE is JSON as
+ * programs.py gives it. Each method
  * scenario_NAME runs with connections of its own; a line for each: `ok NAME`, or `failed NAME: why`.
  */
 public class Jms010Client {
@@ -26,7 +27,6 @@ public class Jms010Client {
     }
 
     public static void main(String[] arguments) throws Exception {
-        System.setProperty("qpid.amqp.version", "0-10");
         List<String> chosen = List.of(arguments).subList(1, arguments.length);
         for (Method method : Jms010Client.class.getDeclaredMethods()) {
             String name = method.getName().replaceFirst("^scenario_", "");
@@ -72,7 +72,7 @@ public class Jms010Client {
     }
 
     Queue queue(Session session) throws Exception {
-        return session.createQueue("ADDR:qpid-0-10." + name + "; {create: always, node: {durable: true}}");
+        return session.createQueue("ADDR:" + told("client") + "-qpid" + "." + name + "; {create: always, node: {durable: true}}");
     }
 
     static void check(boolean holds, String what) {
@@ -131,7 +131,7 @@ public class Jms010Client {
 
     void scenario_binding_url() throws Exception {
         Session session = session();
-        Queue queue = session.createQueue("BURL:direct://amq.direct//qpid-0-10.burl?durable='true'");
+        Queue queue = session.createQueue("BURL:direct://amq.direct//" + told("client") + "-qpid" + ".burl?durable='true'");
         MessageConsumer consumer = session.createConsumer(queue);
         send(session, queue, "burl");
         is("burl", consumer.receive(WAIT_MS));
@@ -242,7 +242,7 @@ public class Jms010Client {
 
     void scenario_topic() throws Exception {
         Session session = session();
-        Topic topic = session.createTopic("ADDR:amq.topic/qpid-0-10.topic");
+        Topic topic = session.createTopic("ADDR:amq.topic/" + told("client") + "-qpid" + ".topic");
         MessageConsumer one = session.createConsumer(topic);
         MessageConsumer other = session.createConsumer(topic);
         send(session, topic, "all");
@@ -251,14 +251,14 @@ public class Jms010Client {
     }
 
     void scenario_durable_subscription() throws Exception {
-        Connection connection = connected("jms010durable");
+        Connection connection = connected(told("client") + "-qpid" + "durable");
         Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-        Topic topic = session.createTopic("amq.topic/qpid-0-10.durable");
+        Topic topic = session.createTopic("amq.topic/" + told("client") + "-qpid" + ".durable");
         session.createDurableSubscriber(topic, "sub").close();
         send(session, topic, "kept");
         connection.close();
-        session = connected("jms010durable").createSession(false, Session.AUTO_ACKNOWLEDGE);
-        MessageConsumer consumer = session.createDurableSubscriber(session.createTopic("amq.topic/qpid-0-10.durable"), "sub");
+        session = connected(told("client") + "-qpid" + "durable").createSession(false, Session.AUTO_ACKNOWLEDGE);
+        MessageConsumer consumer = session.createDurableSubscriber(session.createTopic("amq.topic/" + told("client") + "-qpid" + ".durable"), "sub");
         is("kept", consumer.receive(WAIT_MS));
         consumer.close();
         session.unsubscribe("sub");
@@ -354,7 +354,7 @@ public class Jms010Client {
     void scenario_queue_that_is_not_there() throws Exception {
         Session session = session();
         try {
-            session.createConsumer(session.createQueue("ADDR:qpid-0-10.nowhere; {assert: always}"));
+            session.createConsumer(session.createQueue("ADDR:" + told("client") + "-qpid" + ".nowhere; {assert: always}"));
             check(false, "it was made");
         } catch (JMSException expected) {
             // as JMS wants it

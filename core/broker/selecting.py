@@ -1,11 +1,10 @@
-"""The selector of a subscription (argument x-filter-jms-selector of Qpid's clients): a condition on a message's properties."""
+"""The selector of a consumer (argument x-filter-jms-selector of Qpid's clients): a condition on a message's properties."""
 
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..message import reading
 from ..patterns.selector import Selector
 from ..shim import const
-from .conditions import INVALID_ARGUMENT, SessionError
 
 TEXT_MAX = const(4096)  # characters of a selector
 ROUND_STEPS = const(8192)  # steps of a selector's program that a round of the broker may take
@@ -14,15 +13,10 @@ STEP_OCTETS = const(2)  # octets of its properties that take as long as a step
 
 
 def test_of(broker, text):
-    """A function of the broker and a message, for wishes.attach. Raises invalid-argument for a text that is no selector."""
+    """A function of the broker and a message, for wishes.attach. Raises precondition-failed for a text that is no selector."""
     if not isinstance(text, str) or len(text) > TEXT_MAX:
-        raise SessionError(INVALID_ARGUMENT, "a selector is a text of at most %d characters" % TEXT_MAX)
-    try:
-        selector = Selector(text)
-    except ProtocolError as error:
-        if error.condition != PRECONDITION_FAILED:
-            raise
-        raise SessionError(INVALID_ARGUMENT, error.text) from None
+        raise ProtocolError(PRECONDITION_FAILED, "a selector is a text of at most %d characters" % TEXT_MAX)
+    selector = Selector(text)
     steps = LOOK_STEPS + len(selector.program)
 
     def fits(broker, message):
