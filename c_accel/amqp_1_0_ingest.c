@@ -19,7 +19,7 @@ typedef struct {
 } fields;
 
 /* The code of the next field's constructor, 0x40 (null) behind the last; `at` is behind it. */
-static int32_t next_code(fields *in)
+static inline int32_t next_code(fields *in)
 {
     if (in->left <= 0)
         return 0x40;
@@ -31,7 +31,7 @@ static int32_t next_code(fields *in)
     return in->source[in->at++];
 }
 
-static uint32_t take_uint(fields *in, int *is_null)
+static inline uint32_t take_uint(fields *in, int *is_null)
 {
     int32_t code = next_code(in);
     *is_null = code == 0x40;
@@ -48,7 +48,7 @@ static uint32_t take_uint(fields *in, int *is_null)
 }
 
 /* true; false and null are 0. */
-static int take_boolean(fields *in)
+static inline int take_boolean(fields *in)
 {
     int32_t code = next_code(in);
     if (code == 0x56 && in->at < in->end && in->source[in->at] < 2)

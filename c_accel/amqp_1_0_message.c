@@ -5,6 +5,8 @@
 #include "layout.h"
 #include "octets.h"
 
+#include <string.h>
+
 enum { AMQP_1_0 = 2 }; /* core/message/formats.py */
 enum { SECTION_HEADER = 0x70, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
 enum { KEYS_MAX = 16 };
@@ -20,16 +22,25 @@ typedef struct {
     int32_t end;
 } reader;
 
-static int is_ascii(const reader *in, int32_t at, int32_t size)
+/* Whether `size` octets are ASCII: eight at a time, of which the last may be read twice. */
+static inline int is_ascii(const uint8_t *text, int32_t size)
 {
-    for (int32_t place = at; place < at + size; place++)
-        if (in->source[place] > 127)
-            return 0;
-    return 1;
+    uint64_t high = 0, eight;
+    if (size < 8) {
+        for (int32_t place = 0; place < size; place++)
+            high |= text[place];
+        return !(high & 0x80);
+    }
+    for (int32_t place = 0; place < size - 8; place += 8) {
+        memcpy(&eight, text + place, 8);
+        high |= eight;
+    }
+    memcpy(&eight, text + size - 8, 8);
+    return !((high | eight) & 0x8080808080808080u);
 }
 
 /* Pass octets; 0: they are not there. */
-static int pass(reader *in, int32_t size)
+static inline int pass(reader *in, int32_t size)
 {
     if (size > in->end - in->at)
         return 0;
@@ -38,7 +49,7 @@ static int pass(reader *in, int32_t size)
 }
 
 /* Pass a value of variable width behind its constructor: one octet of size (wide: four). */
-static int pass_sized(reader *in, int wide, int is_text)
+static inline int pass_sized(reader *in, int wide, int is_text)
 {
     int32_t head = wide ? 4 : 1;
     if (in->end - in->at < head)
@@ -47,15 +58,17 @@ static int pass_sized(reader *in, int wide, int is_text)
     if (size > (uint32_t)(in->end - in->at - head))
         return 0;
     in->at += head + (int32_t)size;
-    return !is_text || is_ascii(in, in->at - (int32_t)size, (int32_t)size);
+    return !is_text || is_ascii(in->source + in->at - size, (int32_t)size);
 }
 
 /* Pass a scalar value of any type but float, decimal and char, which are rare. */
-static int pass_scalar(reader *in)
+static inline int pass_scalar(reader *in)
 {
     if (in->at >= in->end)
         return 0;
     uint8_t code = in->source[in->at++];
+    if (code == 0xA1)
+        return pass_sized(in, 0, 1);
     switch (code) {
     case 0x40: case 0x41: case 0x42: case 0x43: case 0x44:
         return 1;
@@ -71,7 +84,7 @@ static int pass_scalar(reader *in)
         return pass(in, 16);
     case 0xA0: case 0xB0:
         return pass_sized(in, code == 0xB0, 0);
-    case 0xA1: case 0xA3: case 0xB1: case 0xB3:
+    case 0xA3: case 0xB1: case 0xB3:
         return pass_sized(in, code >= 0xB0, 1);
     default:
         return 0;
@@ -79,7 +92,7 @@ static int pass_scalar(reader *in)
 }
 
 /* Pass a field of properties. */
-static int pass_field(reader *in, char kind)
+static inline int pass_field(reader *in, char kind)
 {
     if (in->at >= in->end)
         return 0;
@@ -219,12 +232,7 @@ static int take_application(reader *in)
         keys[pair] = key;
         sizes[pair] = in->at - key;
         for (int32_t other = 0; other < pair; other++) {
-            int32_t place = 0;
-            if (sizes[other] != sizes[pair])
-                continue;
-            while (place < sizes[pair] && in->source[keys[other] + place] == in->source[key + place])
-                place++;
-            if (place == sizes[pair])
+            if (sizes[other] == sizes[pair] && memcmp(in->source + keys[other], in->source + key, (size_t)sizes[pair]) == 0)
                 return 0;
         }
         if (!pass_scalar(in))
