@@ -58,6 +58,11 @@ class SendBuffer(send_buffer.SendBuffer):
         """The port sends what waits by `send_to`: bodies of `least` octets and more need not be copied into the buffer."""
         self.output.inset_least = least
 
+    def waits(self):
+        """True when octets wait to be sent."""
+        output = self.output
+        return output.start != output.end or output.inset_count > 0
+
     def is_scattered(self):
         """True when what waits does not lie in one piece."""
         return self.output.inset_count > 0

@@ -4,6 +4,24 @@
 
 #include "hot.h"
 
+/* What Python and C count together of a session (section 2.5.6); `is_held`: a delivery is half written, and none begins. */
+typedef struct {
+    int64_t remote_incoming_window;
+    int64_t remote_outgoing_window;
+    uint32_t next_outgoing_id;
+    uint32_t next_incoming_id;
+    int32_t is_held;
+} leveret_amqp_1_0_windows;
+
+/* A link that C delivers to by itself, a reader's `prefix`: the octets of its transfers up to their delivery-id, and what the others are. */
+typedef struct {
+    uint8_t prefix[24];
+    int32_t prefix_size;
+    int32_t settled;
+    uint32_t delivery_count;
+    leveret_amqp_1_0_windows *windows;
+} leveret_amqp_1_0_sender;
+
 /* A session, and the link whose transfers come. Ids are serial numbers of 32 bits. */
 typedef struct {
     int32_t channel;     /* the frames' */
@@ -16,7 +34,14 @@ typedef struct {
     int32_t credit;      /* transfers that may be taken */
     int32_t taken;       /* how many were, in a row of delivery-ids that ends before next_id */
     int32_t is_settled;  /* all of them were settled by their sender */
-    /* A flow of the peer's about a link (section 2.7.4), which asks for no answer: octets of its frame, 0: none was read; its fields. */
+    int32_t may_tell;    /* what is accepted may be told at once: nothing goes before it, and it waits for nothing */
+    int32_t told;        /* how many of `taken` were */
+    leveret_output *output;
+    leveret_amqp_1_0_windows *windows;
+    leveret_amqp_1_0_sender *receiver; /* the link whose flows are processed; NULL: none */
+    int32_t receiver_handle;
+    int32_t receiver_consumer;
+    /* A flow of the peer's about another link (section 2.7.4), which asks for no answer: octets of its frame, 0: none was read; its fields. */
     int32_t flow_size;
     int32_t flow_handle;
     uint32_t flow_next_incoming_id;
@@ -28,30 +53,19 @@ typedef struct {
 } leveret_amqp_1_0_link;
 
 /* Take transfers of the link, each a whole message, and dispositions of the session from source[state[AT]:state[END]]: INCOMPLETE, ASK, ASK_ROUTE or
- * TURN_OVER. Until all of a frame has been looked at nothing is changed. A flow is ASK, and its fields are in `link`. */
+ * TURN_OVER. Until all of a frame has been looked at nothing is changed. A flow of the receiver's is processed; one of another link is ASK, and its
+ * fields are in `link`. */
 int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source);
+
+/* Read up to `room` octets from a socket behind source[state[END]], and ingest: the octets read; -1: none now; 0: the peer is gone. `answer`: of ingest. */
+int32_t leveret_amqp_1_0_take_in(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, uint8_t *source, int32_t room,
+                                 int32_t descriptor, int32_t *answer);
 
 /* Deliver up to `limit` messages of a consumer's queue into target[at:end], as hot.pump: the position behind them. `prefix`: a transfer's octets up to its
  * delivery-id; `settled`: they leave settled; `noted`: each message has its route in its annotations. It stops at the first message that is not for C:
  * see leveret_amqp_1_0_head. */
 int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size, int32_t settled,
                                  int32_t noted, int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
-
-/* What Python and C count together of a session that delivers (section 2.5.6); `is_held`: a delivery is half written, and none begins. */
-typedef struct {
-    int64_t remote_incoming_window;
-    uint32_t next_outgoing_id;
-    int32_t is_held;
-} leveret_amqp_1_0_windows;
-
-/* A link that C delivers to by itself, a reader's `prefix`: the octets of its transfers up to their delivery-id, and what the others are. */
-typedef struct {
-    uint8_t prefix[24];
-    int32_t prefix_size;
-    int32_t settled;
-    uint32_t delivery_count;
-    leveret_amqp_1_0_windows *windows;
-} leveret_amqp_1_0_sender;
 
 /* The family's row for turns.c. */
 const leveret_wire *leveret_amqp_1_0_wire(void);

@@ -16,6 +16,7 @@ class Row:
     def __init__(self, engine):
         self.engine = engine
         self.pointers = engine.pointers
+        self.answer = ffi.new("int32_t *")  # of the last `take_in`: why it stopped
         self.kept = {}  # what the engine's readers point to, by consumer: at least as long as they do
 
     def link(self):
@@ -47,6 +48,17 @@ class Row:
     def ingest(self, link, route, source):
         """Transfers of a link and dispositions of its session."""
         return lib.leveret_amqp_1_0_ingest(self.pointers, link, route, source)
+
+    def take_in(self, link, route, source, room, descriptor):
+        """Read from a socket behind what `source` has, and ingest: the octets read; below 0: none now; 0: the peer is gone."""
+        return lib.leveret_amqp_1_0_take_in(self.pointers, link, route, source, room, descriptor, self.answer)
+
+    def receive(self, flat, link):
+        """Have C process the flows of an outgoing link (or None: of none) itself: `flat` is its session's record."""
+        if link is None or link.state != "attached" or link.consumer is None or link.work is not None or link.drain:
+            flat.receiver = ffi.NULL
+        else:
+            flat.receiver, flat.receiver_handle, flat.receiver_consumer = link.sender, link.handle, link.consumer.handle
 
     def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
         """Deliveries to a consumer: the position behind them."""

@@ -6,7 +6,11 @@
 #include "queues.h"
 #include "routes.h"
 
-enum { HEAD_SIZE = 8, FLOW = 0x13, TRANSFER = 0x14, DISPOSITION = 0x15, ACCEPTED_STATE = 0x24, TAG_OCTETS = 32 };
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { HEAD_SIZE = 8, FLOW = 0x13, TRANSFER = 0x14, DISPOSITION = 0x15, ACCEPTED_STATE = 0x24, TAG_OCTETS = 32, SETTLE_ROOM = 512 };
 enum { UNSETTLED = 0, SETTLED = 1 }; /* snd-settle-mode */
 
 /* A reader of the fields of a performative: a value of the wrong form makes it bad. */
@@ -177,8 +181,34 @@ static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_
     return 0;
 }
 
-/* The flow at `at` (its list) of a frame of `size` octets that ends at `end`: ASK, and link->flow_size where it is as usual. */
-static int32_t read_flow(leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end, int32_t size)
+/* How far `other` lies behind a serial number: core/amqp_1_0/serial.py. */
+static int32_t distance(uint32_t number, uint32_t other)
+{
+    return (int32_t)(other - number);
+}
+
+/* Do with the flow that was read as flowed in core/amqp_1_0/hot_row.py: 0; ASK: it does. */
+static int32_t give_credit(const leveret_tables *t, leveret_amqp_1_0_link *link)
+{
+    leveret_amqp_1_0_windows *windows = link->windows;
+    if (!link->receiver || link->flow_handle != link->receiver_handle || link->taken || windows->remote_incoming_window <= 0)
+        return ASK;
+    int32_t *consumer = t->consumers + link->receiver_consumer;
+    if (consumer[CONSUMER_MODE] == WINDOW)
+        return ASK;
+    windows->next_incoming_id = link->flow_next_outgoing_id;
+    windows->remote_outgoing_window = link->flow_outgoing_window;
+    windows->remote_incoming_window = (int64_t)link->flow_incoming_window - distance(link->flow_next_incoming_id, windows->next_outgoing_id);
+    int32_t ahead = distance(link->flow_delivery_count, link->receiver->delivery_count);
+    int64_t credit = (int64_t)link->flow_link_credit - (ahead > 0 ? ahead : 0);
+    consumer[CONSUMER_CREDIT] = credit < 0 ? 0 : credit >= CREDIT_UNLIMITED ? CREDIT_UNLIMITED - 1 : (int32_t)credit;
+    activate(t, consumer[CONSUMER_QUEUE]);
+    link->flow_size = 0;
+    return 0;
+}
+
+/* The flow at `at` (its list) of a frame of `size` octets that ends at `end`: 0; ASK, and link->flow_size where it is as usual. */
+static int32_t take_flow(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end, int32_t size)
 {
     fields in;
     int absent[7];
@@ -202,13 +232,57 @@ static int32_t read_flow(leveret_amqp_1_0_link *link, const uint8_t *source, int
         return ASK;
     link->flow_handle = (int32_t)handle;
     link->flow_size = size;
-    return ASK;
+    return give_credit(t, link);
 }
 
-int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
+/* A uint in its smallest encoding: the position behind it. */
+static int32_t put_uint(uint8_t *target, int32_t at, uint32_t number)
+{
+    if (number == 0) {
+        target[at] = 0x43;
+        return at + 1;
+    }
+    if (number < 256) {
+        target[at] = 0x52;
+        target[at + 1] = (uint8_t)number;
+        return at + 2;
+    }
+    target[at] = 0x70;
+    put_size(target + at + 1, (int32_t)number);
+    return at + 5;
+}
+
+/* Write `accepted`, settled, of what was taken, with the octets of hot_out.disposition, where that may be and there is room. */
+static void tell(leveret_amqp_1_0_link *link)
+{
+    leveret_output *output = link->output;
+    if (!link->taken || link->is_settled || !link->may_tell || leveret_room(output) < SETTLE_ROOM)
+        return;
+    uint32_t first = link->next_id - (uint32_t)link->taken, last = link->next_id - 1;
+    uint8_t *target = output->octets + output->end;
+    int32_t list = HEAD_SIZE + 6, at = put_uint(target, list + 1, first);
+    target[list] = 0x41; /* role */
+    if (last == first)
+        target[at++] = 0x40;
+    else
+        at = put_uint(target, at, last);
+    memcpy(target + at, "\x41\x00\x53\x24\x45\x40", 6); /* settled, accepted, batchable */
+    at += 6;
+    put_size(target, at);
+    memcpy(target + 4, "\x02\x00\x00\x00\x00\x53\x15\xc0", 8);
+    target[6] = (uint8_t)(link->channel >> 8);
+    target[7] = (uint8_t)link->channel;
+    target[12] = (uint8_t)(at - list + 1);
+    target[13] = 6;
+    output->end += at;
+    link->told = link->taken;
+}
+
+
+
+static int32_t take_frames(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
 {
     int32_t *state = t->state;
-    link->flow_size = 0;
     for (;;) {
         int32_t at = state[STATE_AT], left = state[STATE_END] - at;
         if (left < HEAD_SIZE)
@@ -231,10 +305,31 @@ int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *
         else if (head[10] == DISPOSITION)
             answer = take_disposition(t, link, source, at + 11, end);
         else if (head[10] == FLOW)
-            answer = read_flow(link, source, at + 11, end, (int32_t)size);
+            answer = take_flow(t, link, source, at + 11, end, (int32_t)size);
         if (answer)
             return answer;
         state[STATE_AT] = end;
         state[STATE_LEFT] -= 1;
     }
+}
+
+int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
+{
+    link->flow_size = 0;
+    int32_t answer = take_frames(t, link, route, source);
+    if (answer != ASK_ROUTE)
+        tell(link);
+    return answer;
+}
+
+int32_t leveret_amqp_1_0_take_in(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, uint8_t *source, int32_t room,
+                                 int32_t descriptor, int32_t *answer)
+{
+    int32_t *end = t->state + STATE_END;
+    ssize_t count = recv(descriptor, source + *end, (size_t)room, MSG_DONTWAIT);
+    if (count <= 0)
+        return count == 0 || !(errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+    *end += (int32_t)count;
+    *answer = leveret_amqp_1_0_ingest(t, link, route, source);
+    return (int32_t)count;
 }

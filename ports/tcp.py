@@ -377,20 +377,20 @@ class Loop:
             return  # it was let go in this step
         began = None
         for _ in range(_READS):
-            view = endpoint.writable()
-            size = len(view)
-            if most is not None and size > most:
-                view, size = view[:most], most
-            if size == 0:
-                if flags & ~(_IN | _OUT):  # hung up, while the endpoint does not read
-                    endpoint.received(0)
-                return
-            if slot in self.gathering and endpoint.takes_in():
-                count = endpoint.take_in(stream.descriptor)
-                size = 1
+            count = endpoint.take_in(stream.descriptor, most) if slot in self.gathering else -1
+            if count is not None and count >= 0:
+                size = endpoint.most_taken
                 if count == 0:
                     endpoint.received(0)
-            else:
+            elif count is not None:
+                view = endpoint.writable()
+                size = len(view)
+                if most is not None and size > most:
+                    view, size = view[:most], most
+                if size == 0:
+                    if flags & ~(_IN | _OUT):  # hung up, while the endpoint does not read
+                        endpoint.received(0)
+                    return
                 count = stream.read_into(view)
                 if count is not None:
                     endpoint.received(count)
@@ -444,6 +444,8 @@ class Loop:
         stream = self.streams[slot]
         buffer = self.gathering.get(slot)
         moved = False
+        if buffer is not None and not buffer.waits():
+            return False
         view = endpoint.pending()
         while len(view):
             count = stream.write(view) if buffer is None or not buffer.is_scattered() else buffer.send_to(stream.descriptor)
@@ -454,7 +456,7 @@ class Loop:
                 return moved
             endpoint.sent(count)
             moved = True
-            if count < len(view):
+            if count < len(view) or buffer is not None and not buffer.waits():
                 return moved
             view = endpoint.pending()
         return moved
@@ -481,7 +483,9 @@ class Loop:
             finally:
                 self.remove(slot)
             return
-        mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if len(endpoint.pending()) else 0)
+        buffer = self.gathering.get(slot)
+        waits = len(endpoint.pending()) if buffer is None else buffer.waits()
+        mask = (_IN if len(endpoint.writable()) else 0) | (_OUT if waits else 0)
         if slot in self.needy:
             mask |= self.streams[slot].needs & _OUT
             if mask & self.streams[slot].needs & _IN:

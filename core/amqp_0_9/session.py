@@ -50,6 +50,7 @@ class Session(Sending):
     its version, a row as spec_0_9_1; another version is a class with another one."""
 
     has_intake = True
+    most_taken = 1  # octets: there may be more
     dialect: "Any" = spec_0_9_1
     tells_capabilities = True  # its version has the type boolean in tables
     product_more = ""  # words behind the product's name in connection.start
@@ -385,13 +386,11 @@ class Session(Sending):
             content.complete(self, channel)
         return True
 
-    def takes_in(self):
-        """True when the next octets are the rest of a body in large frames: the engine should read them from the socket."""
-        return self.hot.takes_in is not None and self.hot.takes_in(self)
-
-    def take_in(self, descriptor):
-        """Have the engine read them. Returns the octets read; None: none now; 0: the peer has closed. `took_in` is to follow."""
-        return self.hot.take_in(self, descriptor)
+    def take_in(self, descriptor, most):
+        """Have the engine read the next octets from the socket, when they are the rest of a body in large frames: the octets read;
+        None: none now; 0: the peer has closed; -1: they are not. `took_in` is to follow."""
+        hot = self.hot
+        return hot.take_in(self, descriptor) if hot.takes_in is not None and hot.takes_in(self) else -1
 
     def took_in(self):
         """Octets of a body have come."""

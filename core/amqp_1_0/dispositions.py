@@ -108,12 +108,15 @@ def tell(session, number, last, outcome):
 def put_now(session, first, count):
     """Write `accepted`, settled, of so many deliveries that the engine has just accepted; false: something goes before it, or it waits for
     the log."""
-    if session.promises.journal is not None or session.answers or session.settled or session.session.replies:
-        return False
-    if session.connection.send.room() < SETTLE_ROOM:
+    if not may_tell(session) or session.connection.send.room() < SETTLE_ROOM:
         return False
     put(session, True, first, serial.after(first, count - 1), True, STATES[TAKEN])
     return True
+
+
+def may_tell(session):
+    """True when an outcome may be written at once: nothing goes before it, and it waits for no log."""
+    return not (session.promises.journal is not None or session.answers or session.settled or session.session.replies)
 
 
 def tell_run(session, run):

@@ -28,6 +28,7 @@ class Link:
     """The engine's record of a link, as c_accel/amqp_1_0.h has it; or of a session alone."""
 
     flow_size = 0  # no flow is read
+    told = 0  # the engine writes nothing by itself
 
     def __init__(self):
         self.channel = self.record = self.route_size = self.settles = 0
@@ -40,7 +41,8 @@ class Windows:
     """What a session and an engine count together, as leveret_amqp_1_0_windows of c_accel/amqp_1_0.h."""
 
     def __init__(self):
-        self.remote_incoming_window = self.next_outgoing_id = 0
+        self.remote_incoming_window = self.remote_outgoing_window = 0
+        self.next_outgoing_id = self.next_incoming_id = 0
         self.is_held = False
 
 
@@ -56,6 +58,7 @@ class Row:
 
     name = "amqp_1_0"
     reads_flows = False
+    take_in: "Any" = None  # where an engine reads from sockets
     notes_routes = False  # each message's, in its annotations
     wire: "Any" = None  # where an engine delivers by itself, in turns of queues
 
@@ -159,6 +162,7 @@ def ingest(protocol):
     if receive.end - at < _LEAST or octets[at + 5] or octets[at + 8] or octets[at + 9] != 0x53 or not protocol.may_take("transfer"):
         return layout.ASK
     session = protocol.mapped.get(octets[at + 6] << 8 | octets[at + 7])
+    protocol.quick = None
     if session is None or session.closing or session.settling is not None:
         return layout.ASK
     link: "Any" = None
@@ -168,7 +172,10 @@ def ingest(protocol):
             return layout.ASK
     elif octets[at + 10] != _DISPOSITION and not (octets[at + 10] == _FLOW and protocol.hot.reads_flows):
         return layout.ASK
-    return run_engine(protocol, session, link)
+    answer = run_engine(protocol, session, link)
+    if answer == layout.INCOMPLETE and protocol.hot.take_in is not None:
+        protocol.quick = session, link
+    return answer
 
 
 def handle_at(octets, at):
@@ -193,40 +200,56 @@ def is_plain(link):
 
 
 def flat_of(protocol, session, link):
-    """The engine's record of a link, or (None) of a session alone: made at the first call, and updated."""
-    owner = session if link is None else link
-    if owner.flat is None:
-        owner.flat = protocol.hot.link()
-        owner.flat.channel, owner.flat.record, owner.flat.handle = session.number, session.handle, -1
+    """The engine's record of a link, or (None) of a session alone: made at the first call, and updated. Its place in `state` is too."""
+    owner, hot = session if link is None else link, protocol.hot
+    flat = owner.flat
+    if flat is None:
+        flat = owner.flat = hot.link()
+        flat.channel, flat.record, flat.handle = session.number, session.handle, -1
         if link is not None:
             owner.way = packed(link.route, None)
-            owner.way_at = protocol.hot.octets(owner.way)
-            owner.flat.handle, owner.flat.route_size, owner.flat.settles = link.handle, len(owner.way), link.settles
+            owner.way_at = hot.octets(owner.way)
+            flat.handle, flat.route_size, flat.settles = link.handle, len(owner.way), link.settles
         else:
-            owner.way_at = protocol.hot.octets(b"\0")
-    flat = owner.flat
-    flat.taken = flat.credit = 0
+            owner.way_at = hot.octets(b"\0")
+        if hot.reads_flows:
+            flat.output, flat.windows = protocol.send.output, session.windows
+    flat.taken = flat.told = 0
     if link is not None:
         flat.credit = max(min(link.credit, session.incoming_window), 0)
-        flat.is_next = session.next_delivery_id is not None
-        flat.next_id = session.next_delivery_id or 0
+        number = session.next_delivery_id
+        if number is None:
+            flat.is_next = flat.next_id = 0
+        else:
+            flat.is_next, flat.next_id = 1, number
+        flat.may_tell = dispositions.may_tell(session)
+    elif hot.reads_flows:
+        flat.credit = 0
+        hot.receive(flat, session.receiver)
+    broker, receive = protocol.broker, protocol.receive
+    state, journal = broker.tables.state, broker.journal
+    state[layout.STATE_SIZE] = receive.size
+    state[layout.STATE_FRAME_MAX] = protocol.frame_max_in
+    state[layout.STATE_USER] = protocol.connection.user.number
+    state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
     return flat
 
 
 def run_engine(protocol, session, link):
     """Call the engine, and note the transfers that it has processed. Returns why it stopped."""
-    broker, receive = protocol.broker, protocol.receive
-    state, journal = broker.tables.state, broker.journal
+    receive, state = protocol.receive, protocol.broker.tables.state
     flat = flat_of(protocol, session, link)
     state[layout.STATE_AT] = receive.start
     state[layout.STATE_END] = receive.end
-    state[layout.STATE_SIZE] = receive.size
-    state[layout.STATE_FRAME_MAX] = protocol.frame_max_in
-    state[layout.STATE_USER] = protocol.connection.user.number
-    state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
+    answer = protocol.hot.ingest(flat, session.way_at if link is None else link.way_at, receive.address)
+    return finish(protocol, session, link, flat, answer)
+
+
+def finish(protocol, session, link, flat, answer):
+    """Go on where the engine has stopped for a route or a flow; note the transfers that it has processed. Returns why it stopped."""
+    receive, journal, state = protocol.receive, protocol.broker.journal, protocol.broker.tables.state
     way = session.way_at if link is None else link.way_at
-    answer = protocol.hot.ingest(flat, way, receive.address)
-    while answer == layout.ASK_ROUTE and find_way(protocol, link) or flat.flow_size and flowed(session, flat):
+    while answer == layout.ASK_ROUTE and find_way(protocol, link) or flat.flow_size and not flat.taken and flowed(session, flat):
         answer = protocol.hot.ingest(flat, way, receive.address)
     receive.start = state[layout.STATE_AT]
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
@@ -241,14 +264,48 @@ def run_engine(protocol, session, link):
     return answer
 
 
+def take_in(protocol, descriptor, most):
+    """Have the engine read from a socket and ingest, for the link or session whose frames came last and were all of them for it: the octets
+    read; None: none now; 0: the peer is gone; -1: the port has to read. `took_in` is to follow."""
+    session, link = protocol.quick
+    receive, connection = protocol.receive, protocol.connection
+    if receive.start != receive.end or protocol.state != "open" or protocol.held is not None or not connection.has_turn:
+        return -1
+    if session.state != "mapped" or session.settling is not None or protocol.leaving or protocol.draining or protocol.replies:
+        return -1
+    if link is not None and not is_plain(link):
+        return -1
+    tables, hot = protocol.broker.tables, protocol.hot
+    state = tables.state
+    tables.begin_turn()
+    receive.start = receive.end = state[layout.STATE_AT] = state[layout.STATE_END] = 0
+    protocol.most_taken = receive.size if most is None else min(receive.size, most)
+    way = session.way_at if link is None else link.way_at
+    count = hot.take_in(flat_of(protocol, session, link), way, receive.address, protocol.most_taken, descriptor)
+    if count < 0:
+        return None
+    receive.end = count
+    return count
+
+
+def took_in(protocol):
+    """Note what the engine has ingested in `take_in`. Returns why it stopped."""
+    session, link = protocol.quick
+    flat = (session if link is None else link).flat
+    answer = finish(protocol, session, link, flat, protocol.hot.answer[0])
+    if flat.told:
+        protocol.send.touch()
+    return answer
+
+
 def flowed(session, flat):
     """Do as mapping.flow and OutgoingLink.flow do with a flow that the engine has read: it gives credit, and asks for no answer. False: its
     link is of another kind, or in another state."""
     link, broker, windows = session.links.get(flat.flow_handle), session.broker, session.windows
     if link is None or not link.is_plain_receiver or link.state != "attached" or link.consumer is None:
         return False
-    session.next_incoming_id = flat.flow_next_outgoing_id
-    session.remote_outgoing_window = flat.flow_outgoing_window
+    windows.next_incoming_id = flat.flow_next_outgoing_id
+    windows.remote_outgoing_window = flat.flow_outgoing_window
     was_open = windows.remote_incoming_window > 0
     window = flat.flow_incoming_window - serial.distance(flat.flow_next_incoming_id, windows.next_outgoing_id)
     windows.remote_incoming_window = window
@@ -262,6 +319,7 @@ def flowed(session, flat):
         link.work = None
         see(link)
     link.drain = False
+    session.receiver = link
     state = broker.tables.state
     state[layout.STATE_AT] += flat.flow_size
     state[layout.STATE_LEFT] -= 1
@@ -284,7 +342,7 @@ def took(session, link, flat, logged):
     link.credit -= count
     if flat.is_settled:
         pass
-    elif dispositions.put_now(session, serial.after(flat.next_id, -count), count):
+    elif flat.told or dispositions.put_now(session, serial.after(flat.next_id, -count), count):
         session.published = (session.published + count) & layout.MASK
     else:
         number = (session.published + 1) & layout.MASK

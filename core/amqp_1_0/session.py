@@ -67,10 +67,10 @@ class Session:
         self.watched_tag, self.watched_since = -1, 0
         self.links: "dict" = {}  # by handle
         self.handle_max = fields["handle-max"]  # of the peer's
+        self.windows = hot_row.windows(protocol)
         self.next_incoming_id = fields["next-outgoing-id"]
         self.incoming_window = WINDOW
         self.remote_outgoing_window = fields["outgoing-window"]
-        self.windows = hot_row.windows(protocol)
         self.next_outgoing_id = 0
         self.remote_incoming_window = fields["incoming-window"]
         self.next_delivery_id = None  # of the peer's next delivery; None: it may begin with any
@@ -88,9 +88,17 @@ class Session:
         self.responses: "list" = []  # of the management, waiting: (link, octets, number of the log) (link_management.py)
         self.flat: "Any" = None  # its record for the engine (hot_row.py)
         self.way_at: "Any" = None
+        self.receiver: "Any" = None  # the outgoing link whose flow came last (hot_row.py)
         self.outgoing = Outgoing(self)  # the delivery that is half written
 
-    # The engine counts these too, where it delivers by itself.
+    # The engine counts these too, where it delivers, or reads flows, by itself.
+
+    next_incoming_id = property(
+        lambda self: self.windows.next_incoming_id, lambda self, number: setattr(self.windows, "next_incoming_id", number)
+    )
+    remote_outgoing_window = property(
+        lambda self: self.windows.remote_outgoing_window, lambda self, count: setattr(self.windows, "remote_outgoing_window", count)
+    )
 
     next_outgoing_id = property(
         lambda self: self.windows.next_outgoing_id, lambda self, number: setattr(self.windows, "next_outgoing_id", number)
@@ -141,9 +149,10 @@ class Session:
 
     def took(self, count):
         """Count so many transfers out of our window and out of the peer's."""
-        self.next_incoming_id = serial.after(self.next_incoming_id, count)
+        windows = self.windows
+        windows.next_incoming_id = serial.after(windows.next_incoming_id, count)
         self.incoming_window -= count
-        self.remote_outgoing_window = max(self.remote_outgoing_window - count, 0)
+        windows.remote_outgoing_window = max(windows.remote_outgoing_window - count, 0)
         if self.incoming_window <= WINDOW // 2:
             self.say_flow()
 
@@ -272,3 +281,5 @@ class Session:
         self.session.places.give_back(link)
         if link in self.flows:
             self.flows.remove(link)
+        if link is self.receiver:
+            self.receiver = None

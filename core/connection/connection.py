@@ -92,17 +92,22 @@ class Connection:
         if self.has_turn:
             self.process()
 
-    def takes_in(self):
-        """True when the next octets are so large a part of one body that `take_in` should read them."""
-        return self.session is not None and self.session.has_intake and self.session.takes_in()
-
-    def take_in(self, descriptor):
-        """Have the engine read from a socket, straight into a body's blocks: the octets read; None: none now; 0: the peer is gone."""
-        count = self.session.take_in(descriptor)
-        if count:
+    def take_in(self, descriptor, most):
+        """Have the engine read from a socket, `most` octets (None: as many as it can), where the session wants that: the octets read; None:
+        none now; 0: the peer is gone; -1: nothing was tried, and the port reads. There may be more when `most_taken` or more were read."""
+        session = self.session
+        if session is None or not session.has_intake or not self.reading or self.gone or self.closed:
+            return -1
+        count = session.take_in(descriptor, most)
+        if count is not None and count > 0:
             self.last_received = self.broker.now
-            self.guarded(self.session.took_in)
+            self.guarded(session.took_in)
         return count
+
+    @property
+    def most_taken(self):
+        """See `take_in`."""
+        return self.session.most_taken
 
     def pending(self):
         """The octets that wait to be sent."""

@@ -38,7 +38,9 @@ class Protocol(Structure):
     """What a family speaks on one connection."""
 
     has_intake: bool
-    """False: `takes_in`, `take_in` and `took_in` are never called, and need not be there (core/DESIGN.md section 1, large bodies)."""
+    """False: `take_in` and `took_in` are never called, and need not be there (core/DESIGN.md section 1, large bodies)."""
+    most_taken: int
+    """Octets: there may be more when `take_in` has read so many."""
     closing: bool
     """True once this side or the peer has said that the connection ends."""
     connection: Connection
@@ -65,8 +67,7 @@ class Protocol(Structure):
         """The peer has gone: give back all sessions hold (Broker.close_session). It may be called again when it raised."""
     def sessions(self) -> Iterable[Session]:
         """Those that are open."""
-    def takes_in(self) -> bool: ...
-    def take_in(self, descriptor: int) -> int | None: ...
+    def take_in(self, descriptor: int, most: int | None) -> int | None: ...
     def took_in(self) -> None: ...
 
     # The broker calls:

@@ -7,6 +7,7 @@ its octets, each error, the queues, the counters.
 
 import os
 import random
+import socket
 import struct
 
 import pytest
@@ -54,10 +55,44 @@ class Ingestless(engine.Plain):
     ingests = False
 
 
-class Side:
-    """A broker in one form, with a peer."""
+class Socket(Peer):
+    """A peer whose octets the engine reads from a socket where it can (Connection.take_in)."""
 
-    def __init__(self, form, durable):
+    def __init__(self, *given, **named):
+        self.taken_in = []
+        self.ends = socket.socketpair()
+        Peer.__init__(self, *given, **named)
+
+    def give(self, octets):
+        """As Peer's."""
+        at = 0
+        while at < len(octets) and not self.connection.closed:
+            room = len(self.connection.writable())
+            piece = octets[at : at + min(room, self.step or room)]
+            self.ends[0].send(piece)
+            count = self.connection.take_in(self.ends[1].fileno(), None) if piece else -1
+            if count < 0:
+                assert not piece or self.ends[1].recv(len(piece)) == piece
+                count = Peer.give(self, piece or octets[at:])
+                at += count
+                if count < len(piece) or not piece:
+                    break
+                continue
+            self.taken_in.append(count)
+            self.broker.run()
+            at += count
+        return at
+
+    def close(self):
+        """Close the socket."""
+        for each in self.ends:
+            each.close()
+
+
+class Side:
+    """A broker in one form, with a peer of some kind."""
+
+    def __init__(self, form, durable, kind=Peer):
         before, engine.chosen = engine.chosen, form
         try:
             self.broker = new_broker(
@@ -77,7 +112,7 @@ class Side:
         for name, arguments in QUEUES:
             declare(self.broker, name, arguments)
         self.broker.tick(0, 0)
-        self.peer = Peer(self.broker, max_frame_size=2048)
+        self.peer = kind(self.broker, max_frame_size=2048)
         self.states = {}  # delivery-id of ours -> what it came to
         self.ended = []
         self.transfers = []
@@ -202,6 +237,7 @@ def test_the_same_comes_of_the_same_octets(seed):
     chance = random.Random(seed)
     durable, settles = seed % 3 == 0, (2, 0, 1)[seed % 4 % 3]
     plain, *quick = [Side(form, durable) for form in (Ingestless, engine.Plain, c_accel.Engine)]
+    quick.append(Side(c_accel.Engine, durable, Socket))
     assert plain.peer.connection.session.hot is None and None not in [side.peer.connection.session.hot for side in quick]
     for side in (plain, *quick):
         side.attach(settles)
@@ -228,12 +264,14 @@ def test_the_same_comes_of_the_same_octets(seed):
             assert seen == side.seen(turn % 10 == 9), side.broker.tables.engine.name
         if plain.peer.connection.ending or [each for each in plain.ended if each[0] != "detach"]:
             break
+    quick[-1].peer.close()
+    assert quick[-1].peer.taken_in or turn < STEPS // 2
 
 
-@pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
-def test_the_engine_takes_what_nearly_all_send(form):
+@pytest.mark.parametrize("form,kind", [(engine.Plain, Peer), (c_accel.Engine, Peer), (c_accel.Engine, Socket)])
+def test_the_engine_takes_what_nearly_all_send(form, kind):
     """No transfer, no disposition and, in C, no flow with credit comes to the session: else this compares one form with itself."""
-    quick = Side(form, False)
+    quick = Side(form, False, kind)
     peer = quick.peer
     quick.attach(2)
     session = peer.connection.session.mapped[0]
@@ -258,6 +296,9 @@ def test_the_engine_takes_what_nearly_all_send(form):
     peer.settle(first, ("accepted", {}), first + 9)
     peer.settle(first + 11, ("accepted", {}))
     assert "disposition" not in taken and quick.broker.queues["q"].unsettled_count() == 19
+    if kind is Socket:
+        assert len(peer.taken_in) >= 29  # what a link or a session gives first, the port reads
+        peer.close()
 
 
 @pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
