@@ -101,4 +101,20 @@ WORDS = {
         "32 times as many deliveries in all",
         "a link to a further one is detached: amqp:resource-limit-exceeded",
     ),
+    "staged_count_max": (
+        "contents that are staged (classes file of AMQP 0-10, 0-9 and 0-8), or that messages refer to",
+        "a further one is refused: resource-error",
+    ),
+    "staged_memory_max": (
+        "octets of them on a broker without a log, where they are in memory",
+        "a larger one is refused: content-too-large; one for which others leave too little: resource-error",
+    ),
+    "staged_size_max": (
+        "octets of them on a broker with a log, where they are on the disk",
+        "the same",
+    ),
+    "staged_age_s": (
+        "seconds for which a content is kept that nobody goes on staging, or publishes",
+        "it is removed, and counted as staged_expired",
+    ),
 }

@@ -16,15 +16,25 @@ from .store_file import FileStore
 class ThreadedFileStore(FileStore):
     """A FileStore that need not be waited for. Raises DirectoryInUse, OSError."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, pollable: int | None = None) -> None:
         FileStore.__init__(self, path)
-        self.pollable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.is_beside = pollable is not None  # the event is another store's
+        self.pollable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if pollable is None else pollable
+        self._beside: list[ThreadedFileStore] = []
         self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
         self._error: OSError | None = None  # what was begun last has failed
         self._thread = threading.Thread(target=self._work, name="leveret-store", daemon=True)
         self._thread.start()
+
+    def beside(self, name: str, make: bool = True) -> "ThreadedFileStore | None":
+        """A store in a folder of this one, which wakes the same loop; None where there is none and none is to be made. Raises OSError."""
+        path = os.path.join(self.path, name)
+        if not make and not os.path.isdir(path):
+            return None
+        self._beside.append(ThreadedFileStore(path, self.pollable))
+        return self._beside[-1]
 
     def begin(self, number: int, octets: bytes | bytearray | memoryview) -> None:
         """Begin to append octets to a segment and to make them durable."""
@@ -56,9 +66,12 @@ class ThreadedFileStore(FileStore):
 
     def close(self) -> None:
         """End the thread and unlock the directory."""
+        for store in self._beside:
+            store.close()
         self._asked.put(None)
         self._thread.join()
-        os.close(self.pollable)
+        if not self.is_beside:
+            os.close(self.pollable)
         FileStore.close(self)
 
     def _begin(self, *asked: "Any") -> None:

@@ -11,6 +11,7 @@ from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
 from leveret.core.recovery.opening import make_durable
 from leveret.core.recovery.second_pass import TooSmall
+from leveret.core.staging.contents import open_contents
 from leveret.ports.setting_rows import UNITS, named, octets_of, passing, reading, rows
 from leveret.ports.settings import Table, as_whole
 from leveret.ports.store_file import DirectoryInUse
@@ -132,6 +133,8 @@ class Data:
             report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, size_max)
             store.keep_reserve(self.reserve())
             report += told_of_files(store)
+            staged = open_contents(broker, False)
+            report += "; " + staged if staged else ""
         except (DirectoryInUse, OtherLog, TooSmall, ProtocolError, OSError) as error:
             if store is not None:
                 store.close()

@@ -49,6 +49,8 @@ LEAST = {
     "login_address_max": 128,
     "link_count_max": 64,
     "target_count_max": 16,
+    "staged_count_max": 2,
+    "staged_memory_max": 65536,
 }
 STEPS = 256  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery

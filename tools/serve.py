@@ -311,6 +311,8 @@ class Server:
         if self.store is None:
             return True
         good = self.broker.journal.finish()
+        if self.broker.contents is not None:
+            self.broker.contents.close()
         if not good:
             say(f"not everything could be written: {self.broker.journal.log.trouble}", ERROR)
         self.store.close()

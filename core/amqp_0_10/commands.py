@@ -23,6 +23,12 @@ def execute(session, name, fields):
         function = place.get(name)
         if function is not None:
             return function(session, fields)
+    if name[:5] == "file_":
+        function = vars_of(needed("amqp_0_10.file_class", "class file")).get(name)
+    elif name[:7] == "stream_":
+        function = vars_of(needed("amqp_0_10.stream_class", "class stream")).get(name)
+    if function is not None:
+        return function(session, fields)
     raise SessionError(NOT_IMPLEMENTED, "%s is not served" % mapping.title(name))
 
 

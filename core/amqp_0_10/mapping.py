@@ -4,15 +4,17 @@ Those of controls are given (session, fields); `command` is given (session, flag
 ends).
 """
 
-from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
+from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET
+from ..parts import needed
 from . import commands, frame, numbers, structs, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
 from .spec_0_10 import DETACHES
 
-_CONTENTS = ("message_transfer",)  # commands with a header and a body
-_OTHERS = ("file_stage", "file_return", "stream_publish", "stream_return", "stream_deliver")  # that have them, too
+# Commands with a header and a body, or that publish: the file whose TAKERS takes them.
+_TAKERS = {"file_stage": "file_class", "file_publish": "file_class", "stream_publish": "stream_class"}
+_OURS = ("file_return", "stream_return", "stream_deliver")  # commands with a content that a broker alone sends
 
 
 def refuse(condition, input_, state, session, *given):
@@ -103,13 +105,13 @@ def command(session, flags, type_, octets, at, end):
         )
     whole = bool(flags & frame.LAST_FRAME)
     if type_ == frame.BODY:
-        return transfer.body(session, octets, at, end, whole)
+        return session.taker.body(session, octets, at, end, whole)
     payload = session.part + bytes(octets[at:end])
     limits = session.broker.limits
     if len(payload) > (limits.argument_size_max if type_ == frame.COMMAND else limits.properties_size_max):
         raise SessionError(RESOURCE_ERROR, "a command or header segment of more than %d octets" % (len(payload) - 1))
     is_last = bool(flags & frame.LAST_SEGMENT)
-    if whole and (begun(session, payload, is_last) if type_ == frame.COMMAND else transfer.header(session, payload, is_last)) is False:
+    if whole and (begun(session, payload, is_last) if type_ == frame.COMMAND else session.taker.header(session, payload, is_last)) is False:
         return False
     session.part = b"" if whole else payload
     session.goes_on = not whole
@@ -131,16 +133,17 @@ def begun(session, payload, is_last):
     name, fields, _ = structs.command(payload)
     session.name_of, session.fields, session.id = name, fields, session.expected
     session.code = payload[0] << 8 | payload[1]
-    if not is_last and name in _OTHERS:
-        raise SessionError(NOT_IMPLEMENTED, "%s is not served" % title(name))
-    if not is_last and name not in _CONTENTS:
-        raise ProtocolError(FRAME_ERROR, "%s has no header and no body" % title(name))
-    if name == "message_transfer":
-        transfer.begin(session, fields)
+    if name in _OURS:
+        raise SessionError(COMMAND_INVALID, "%s is for a client to receive" % title(name))
+    session.taker = taker_of(name)
+    if session.taker is not None:
+        session.taker.begin(session, fields)
         if is_last:
-            return transfer.header(session, b"", True)
+            return session.taker.header(session, b"", True)
         session.wants = frame.HEADER
         return True
+    if not is_last:
+        raise ProtocolError(FRAME_ERROR, "%s has no header and no body" % title(name))
     answer = commands.execute(session, name, fields)
     if answer is False:
         return False
@@ -148,6 +151,13 @@ def begun(session, payload, is_last):
     if not session.closing:
         session.done(session.id, answer if isinstance(answer, dict) else None)
     return True
+
+
+def taker_of(name):
+    """What takes the content of a command (begin, header, body, end: as transfer.py has them), or None: it has none."""
+    if name == "message_transfer":
+        return transfer
+    return needed("amqp_0_10." + _TAKERS[name], "this class").TAKERS[name] if name in _TAKERS else None
 
 
 def title(name):
@@ -182,11 +192,16 @@ def drop_partial(session):
     if session.session.held is session:
         session.session.held = None
         session.connection.wait_for_turn()
+    drop_content(session)
+    session.part, session.header = b"", b""
+    session.wants, session.goes_on = frame.COMMAND, False
+
+
+def drop_content(session):
+    """Forget the content under way; those that wait for a commit stay."""
     transaction, session.incoming.transaction = session.incoming.transaction, None
     session.incoming.abandon()
     session.incoming.transaction = transaction
-    session.part, session.header = b"", b""
-    session.wants, session.goes_on = frame.COMMAND, False
 
 
 def release(session):
@@ -196,6 +211,8 @@ def release(session):
         session.connection.wait_for_turn()
     session.session.outgoing.abandon(session.session, session)
     session.incoming.abandon()
+    if session.files is not None:
+        needed("amqp_0_10.file_class", "class file").release(session)
     session.subscriptions = {}
     session.browsed = {}
     session.sent = []

@@ -5,7 +5,7 @@ set until there is room (Session.write_waiting). No frame stands between those o
 """
 
 from ..wire.holding import Holding
-from . import browsing, frame, structs, subscription
+from . import browsing, frame, structs
 from .outgoing import Outgoing
 
 if False:  # for the type checker alone
@@ -87,13 +87,15 @@ class Sending(Holding):
             self.send.starve(consumer, before)
             return 0
         try:
-            return subscription.deliver(consumer.channel.subscriptions[consumer.tag], most, before)
+            return consumer.channel.subscriptions[consumer.tag].deliver(most, before)
         except Exception as error:  # ours: this connection ends, the others go on
             self.connection.broke(error)
             return 0
 
     def returned(self, session, message, condition):
-        """A message has no route: its sender hears so with `answered` (contract.Protocol)."""
+        """A message has no route: its sender hears so with `answered` (contract.Protocol), or by the return of its class."""
+        if session.taker is not None and not session.is_committing and session.name_of != "message_transfer":
+            session.taker.returned(session, message)
         self.broker.tables.release(message)
 
     def answered(self, session, outcome):

@@ -100,6 +100,9 @@ class Session:
         self.wants = frame.COMMAND  # the type of the segment that comes next, or goes on
         self.goes_on = False  # true in the middle of a segment
         self.header = b""  # the header segment of a transfer, until its body begins
+        self.taker: "Any" = None  # what takes the content of the command under way (mapping.taker_of)
+        self.files: "Any" = None  # what it has of class file (file_class.Files)
+        self.stream_qos: "Any" = None  # the fields of the last stream.qos
         self.settling: "Any" = None  # where a command about many deliveries goes on in its next turn
         self.completed = Ranges()  # done, and not known to the peer to be
         self.told = 0  # of them at the last session.completed
@@ -159,7 +162,9 @@ class Session:
                 raise SessionError(RESOURCE_ERROR, "a queue that a message of the transaction goes to takes no more")
             return
         explicit = self.fields.get("accept_mode") in (None, 0)
-        if outcome == REFUSED and not explicit:
+        if outcome == REFUSED and self.name_of == "stream_publish":
+            self.broker.counters["stream_dropped"] += 1
+        elif outcome == REFUSED and not explicit:
             raise SessionError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
         self.transfer_done(self.id, outcome)
 
@@ -228,13 +233,16 @@ class Session:
         """Send a control."""
         self.session.control(self.number, name, fields)
 
-    def command(self, name, fields):
-        """Send a command of ours, but a transfer."""
+    def command(self, name, fields, header=None):
+        """Send a command of ours without a body, perhaps with a header segment (bytes)."""
         self.say_point()
         self.count()
-        octets = structs.write_command(name, fields)
-        flags = frame.FIRST_SEGMENT | frame.LAST_SEGMENT
-        self.session.write(frame.segment(flags, frame.COMMAND, self.number, octets, self.session.frame_max_out))
+        frame_max = self.session.frame_max_out
+        flags = frame.FIRST_SEGMENT | (frame.LAST_SEGMENT if header is None else 0)
+        octets = frame.segment(flags, frame.COMMAND, self.number, structs.write_command(name, fields), frame_max)
+        if header is not None:
+            octets += frame.segment(frame.LAST_SEGMENT, frame.HEADER, self.number, header, frame_max)
+        self.session.write(octets)
 
     def say_point(self):
         """Before our first command: where our ids begin."""

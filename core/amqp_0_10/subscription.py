@@ -53,6 +53,10 @@ class Subscription:
         self.messages = self.octets = 0
         self.tell_broker()
 
+    def deliver(self, most, before):
+        """Write up to `most` deliveries beside `before` in this turn: how many."""
+        return deliver(self, most, before)
+
     def tell_broker(self):
         """The broker's consumer has the credit that there is: none while there is none by octets."""
         left = self.broker.tables.consumers[self.consumer.handle + layout.CONSUMER_CREDIT]

@@ -28,7 +28,7 @@ def header(session, payload, is_last):
     session.header = payload
     session.wants = frame.BODY
     if is_last:
-        end(session)
+        session.taker.end(session)
     return True
 
 
@@ -42,7 +42,7 @@ def body(session, octets, at, end_, whole):
     session.wants = frame.BODY
     session.goes_on = not whole
     if whole:
-        end(session)
+        session.taker.end(session)
     return True
 
 
@@ -61,7 +61,7 @@ def start(session, payload, size):
         raise SessionError(CONTENT_TOO_LARGE, "a routing key of %d octets; this broker takes %d" % (len(key), PART_MAX))
     exchange = fields["destination"] or ""
     is_explicit = fields["accept_mode"] in (None, EXPLICIT)
-    incoming.to(pack(exchange.encode("utf-8"), key), is_explicit and not delivery.get("discard_unroutable"))
+    incoming.to(pack(exchange.encode("utf-8"), key), is_explicit and not delivery.get("discard_unroutable") or fields.get("mandatory"))
     user_id = message.get("user_id")
     if user_id is not None:
         check_user(incoming, user_id)
@@ -82,6 +82,11 @@ def check_user(incoming, octets):
 
 def end(session):
     """The message is whole."""
+    ended(session)
+    mapping.complete(session)
+
+
+def ended(session):
+    """All of a command with a content has come."""
     session.wants, session.goes_on, session.header = frame.COMMAND, False, b""
     session.expected = serial.after(session.expected, 1)
-    mapping.complete(session)

@@ -36,8 +36,7 @@ DUE_QUEUES = 64  # queues that the broker checks in a millisecond for lifetimes 
 DUE_MAX_MS = 1000
 NOTE_EVERY_MS = 1000  # between two records in the log of the offsets that readers of streams have reached
 
-# where core/management/requests.py is asked: no client can declare such a queue
-MANAGEMENT = b"amq.leveret.management"
+MANAGEMENT = b"amq.leveret.management"  # where core/management/requests.py is asked: no client can declare such a queue
 
 COUNTERS = (
     "connections",
@@ -85,6 +84,8 @@ COUNTERS = (
     "poisoned",
     "poison_dropped",
     "publishers_blocked",
+    "staged_expired",
+    "stream_dropped",
 )
 
 
@@ -145,12 +146,12 @@ class Broker:
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
+        self.contents: "Any" = None  # staging/contents.py, from the first content that is staged
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.bridges = {}  # name -> (uptime of the report, the bridge's report): core/bridge/requests.py
 
     def tick(self, now, seconds):
-        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds the flat counters and runs time-based rules. Never
-        raises."""
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds flat counters, runs time-based rules. Never raises."""
         if self.began_ms is None:
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
@@ -237,6 +238,8 @@ class Broker:
             except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(queue, error)
         self.dead_letters.retry()
+        if self.contents is not None:
+            self.contents.tick()
         self.guard.tick()
 
     def due_in(self, now):
@@ -361,6 +364,8 @@ class Broker:
         """Put a message on these queues, or on none of them; after `delay_ms` milliseconds."""
         if not targets:
             return UNROUTABLE
+        if self.contents is not None and not self.contents.may_come(message, targets):
+            return REFUSED
         if self.journal is not None:
             return self.journal.publish.put(self, message, targets, delay_ms)
         blocks = self.tables.messages[message + layout.MESSAGE_BLOCKS]
@@ -413,8 +418,7 @@ class Broker:
             queue.drop(entry)
 
     def send_dead_letter(self, rule, queue, entry, reason):
-        """Have an entry's message published as a dead letter: true when the entry can be dropped; else the entry waits, or its message is
-        kept as poison."""
+        """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
         try:
             if not self.dead_letters.has_turn(entry, reason):
                 return False
@@ -436,8 +440,7 @@ class Broker:
         return state[layout.POOL_ENTRIES + 2] >= count
 
     def is_full(self, targets, block_total, logged, delay_ms=0):
-        """True when one of the queues takes no further message of so many blocks now, or the log none that is to be `logged`, or a message
-        that is to wait has no place for that."""
+        """True when a queue takes no message of so many blocks now, the log none that is to be `logged`, or a delayed one has no place."""
         if delay_ms and not self.waiting.has_room():
             return True
         for queue in targets:
@@ -493,8 +496,8 @@ class Broker:
                 entry = tables.entries[entry + layout.ENTRY_NEXT]
 
     def make_room(self, block_total):
-        """Have streams and queues that can continue in the log release memory until `block_total` more blocks have room; other streams drop
-        their oldest messages, as far as they hold more than their share."""
+        """Have streams and queues that continue in the log release memory until `block_total` blocks have room; other streams drop their
+        oldest messages above their share."""
         for queue in self.queues.values():
             if queue.is_stream:
                 queue.make_room(block_total)
@@ -516,9 +519,7 @@ class Broker:
 
     def remember_route(self, user, exchange_name, route):
         """Tell `ingest` the queues for messages of the user with this number, unless the route depends on more than exchange and key.
-
-        `route`: both as two short strings (bytes). The user may publish there. False: the route cannot be cached.
-        """
+        `route`: both as two short strings (bytes). The user may publish there. False: the route cannot be cached."""
         exchange = self.exchanges.get(exchange_name)
         if exchange_name and (exchange is None or exchange.internal):
             return False

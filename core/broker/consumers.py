@@ -177,6 +177,8 @@ class Consumers:
         queue.exclusive_consumer = exclusive
         try:
             self.line_up(queue, consumer, arguments.get("x-priority", 0))
+            if broker.contents is not None:
+                broker.contents.subscribed(consumer)
         except Exception:  # all or nothing: no consumer was made
             self.end_consumer(consumer)
             raise

@@ -31,7 +31,7 @@ def state(broker, queue):
             expiry.let_go(broker, queue, 1)  # a lifetime of 0 is over: no consumer got the message at once
             if expiry.behind:
                 return LATER  # more expired messages are still to be dropped
-    if not queue.message_count():
+    if not queue.message_count() or broker.contents is not None and broker.contents.is_at_head(queue):
         return EMPTY
     return LATER if queue.head() == layout.NONE else READY  # the next message is not written yet, or has no room
 

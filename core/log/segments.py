@@ -22,6 +22,8 @@ The store is a port (ports/store_file.py, and others): an object with
     noted() -> (first, rising [begin, end) of the segments that there are to be): those that were synced and not removed; the segments
         before `first` were removed. None: that cannot be told any more. It is kept apart from the segments, so that it does not go with
         one; only of a store that can
+    beside(name, make) -> a store of the same kind for other numbers, or None where there is none and `make` is false; only of a store that
+        can
     set_aside(number, pieces) -> the name of a file made of these octets, durable, that belongs to a segment; only of a store that can
 It raises OSError for what the medium refuses; the log then says `trouble` and takes nothing more until `commit` succeeds again.
 

@@ -27,6 +27,7 @@ DELIVERY = 400  # of a delivery of a sender of AMQP 1.0 that comes or is not set
 DELIVERIES_SHARE = 4  # of entry_count_max: so many of them
 TAG = 220  # of a delivery that a target remembers
 TAGS_A_TARGET = 32
+STAGED = 262144  # octets of a staged content that wait to be written, that are being written, or that were read back
 TEXT = 80  # octets of a text beside four for each of its own
 
 
@@ -77,6 +78,11 @@ def memory_parts(limits):
         ("management", 60 * limits.management_size_max, ("management_size_max",)),
         ("addresses", 1000 * limits.login_address_max, ("login_address_max",)),
         ("bridges' reports", 24 * 4096 * limits.bridge_count_max, ("bridge_count_max",)),
+        (
+            "staged contents",
+            limits.staged_memory_max + STAGED * limits.staged_count_max,
+            ("staged_memory_max", "staged_count_max"),
+        ),
     ] + amqp_1_0_parts(limits)
 
 

@@ -16,8 +16,14 @@ from ..parts import part
 BASIC = 0  # class basic of AMQP 0-9 and 0-9-1
 AMQP_1_0 = 2  # sections of AMQP 1.0
 AMQP_0_10 = 3  # header segments of AMQP 0-10
+STORED = 4  # those of another format, of a message whose body is a staged content
 
-FORMATS = {BASIC: "amqp_0_9.properties", AMQP_1_0: "amqp_1_0.properties", AMQP_0_10: "amqp_0_10.properties"}
+FORMATS = {
+    BASIC: "amqp_0_9.properties",
+    AMQP_1_0: "amqp_1_0.properties",
+    AMQP_0_10: "amqp_0_10.properties",
+    STORED: "staging.stored",
+}
 NUMBER = 255  # the bits of a kind that say it
 
 known: "dict" = {}

@@ -3,7 +3,9 @@
 CASES has, for every counter of broker.COUNTERS, what makes it move and by how much. A counter that somebody adds needs its case here.
 """
 
+import peer_file
 from peer import Peer, content, encoded, new_broker
+from peer_file import FilePeer, broker_of
 
 from leveret.core.access.permissions import User
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
@@ -449,6 +451,31 @@ def poison_dropped():
     return poison(6), 2
 
 
+def staged_expired():
+    """Two contents that nobody goes on with; one that is published is not of them."""
+    peer = FilePeer(broker_of())
+    peer.do("queue_declare", queue="q")
+    for identifier in ("a", "b"):
+        peer.do("file_open", identifier=identifier, content_size=5)
+    peer.send("c", b"hello")
+    peer.connection.received(0)
+    for _ in range(2):
+        peer.broker.tick(peer.broker.now + 90000000, 1700000000)
+    return peer.broker, 2
+
+
+def stream_dropped():
+    """Packets above the rate of their consumer, and one that its queue refuses."""
+    peer = FilePeer(broker_of())
+    peer.do("queue_declare", queue="full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    peer.do("queue_declare", queue="q")
+    peer.do("stream_qos", consume_rate=1)
+    peer.do("stream_consume", queue="q", consumer_tag="c")
+    for key in ("full", "full", "q", "q", "q"):
+        peer.give(peer_file.content("stream_publish", b"packet", None, peer_file.STREAM, routing_key=key))
+    return peer.broker, 3
+
+
 CASES = (
     connections,
     connections_refused,
@@ -495,6 +522,8 @@ CASES = (
     moved,
     poisoned,
     poison_dropped,
+    staged_expired,
+    stream_dropped,
 )
 
 

@@ -1,0 +1,94 @@
+"""Contents of an earlier run: what of them is good in the store."""
+
+import json
+import struct
+
+from ..log.segments import Reader
+from ..memory import layout
+from ..message.formats import NUMBER, STORED
+from .content import OPENED, OVERHEAD, PART, PART_SIZE, VERSION, WHOLE, Content, Piece
+
+
+def recover(contents):
+    """Read all that the store of Contents has: a sentence for the operator, "" where there is nothing."""
+    pieces_by_token: "dict" = {}  # token -> [(said, Piece, end or None)]
+    store = contents.store
+    for number in store.numbers():
+        contents.numbers = max(contents.numbers, number)
+        said, piece, end = read_piece(store, number)
+        if said is None or said["version"] != VERSION:
+            contents.removing.append(number)
+        else:
+            pieces_by_token.setdefault(said["token"], []).append((said, piece, end))
+    for pieces in pieces_by_token.values():
+        put_together(contents, pieces)
+    if not contents.by_token:
+        return ""
+    hold_queues(contents)
+    whole = len([each for each in contents.by_token.values() if each.is_whole])
+    return "%d staged contents of %d octets, %d of them whole" % (
+        len(contents.by_token),
+        sum([each.staged() for each in contents.by_token.values()]),
+        whole,
+    )
+
+
+def read_piece(store, number):
+    """(what the first record says or None, Piece, payload of the last record or None) of a number of the store."""
+    reader = Reader(store, number, 0)
+    piece, said, end = Piece(number, 0, 0), None, None
+    piece.is_open = False
+    record = reader.next()
+    while record is not None:
+        type_, payload = record
+        if said is None:
+            if type_ != OPENED:
+                break
+            said = json.loads(str(payload, "utf-8"))
+            piece.start, piece.first = said["start"], OVERHEAD + len(payload)
+        elif type_ == PART and piece.octets % PART_SIZE == 0 and end is None:
+            piece.octets += len(payload)
+        elif type_ == WHOLE:
+            end = payload
+        record = reader.next()
+    return said, piece, end
+
+
+def put_together(contents, pieces):
+    """Make a Content out of its pieces, as far as they follow each other."""
+    pieces.sort(key=lambda each: (each[1].start, each[1].number))
+    said = pieces[0][0]
+    content = Content(said["user"], said["identifier"], said["size"], said["token"])
+    for _, piece, end in pieces:
+        if piece.start > content.written():
+            contents.removing.append(piece.number)
+            continue
+        for before in content.pieces:
+            before.octets = min(before.octets, max(piece.start - before.start, 0))
+        content.pieces.append(piece)
+        if end is not None and content.written() == content.size:
+            content.kind, content.properties = struct.unpack(">i", end[:4])[0], end[4:]
+            content.is_whole = True
+    content.touched = contents.broker.uptime_s
+    contents.by_key[content.user, content.identifier] = contents.by_token[content.token] = content
+
+
+def hold_queues(contents):
+    """Note which queues have messages that refer to contents."""
+    broker, tables = contents.broker, contents.broker.tables
+    for token in contents.tokens():
+        if token in contents.by_token:
+            contents.by_token[token].referred = True
+    for queue in broker.queues.values():
+        if queue.is_stream:
+            continue
+        entry = queue.head()
+        while entry != layout.NONE:
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            if tables.messages[message + layout.MESSAGE_KIND] & NUMBER == STORED:
+                break
+            entry = tables.entries[entry + layout.ENTRY_NEXT]
+        if entry != layout.NONE or queue.is_paging():
+            contents.hold(queue)
+            for content in contents.by_token.values():
+                content.referred = content.referred or content.is_whole and queue.is_paging()
