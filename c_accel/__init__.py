@@ -341,7 +341,7 @@ class Engine:
 
     def leave(self, channel, entry, most):
         """See core/broker/engine.py."""
-        return lib.leveret_leave(self.pointers, channel, entry, most)
+        lib.leveret_leave(self.pointers, channel, entry, most)
 
     def find_tag(self, channel, tag):
         """See core/broker/engine.py."""

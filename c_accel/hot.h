@@ -148,7 +148,7 @@ void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
 int32_t leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);
 int32_t leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queue, int32_t most);
-int32_t leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most);
+void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most);
 int32_t leveret_find_tag(const leveret_tables *t, int32_t channel, int32_t tag);
 int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most);
 int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int32_t most);

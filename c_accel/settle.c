@@ -292,7 +292,7 @@ int32_t leveret_drop_held(const leveret_tables *t, int32_t channel, int32_t queu
     return count;
 }
 
-int32_t leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most)
+void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int32_t most)
 {
     for (; entry >= 0 && most > 0; most--, entry = t->entries[entry + ENTRY_PREVIOUS]) {
         int32_t *place = t->entries + entry;
@@ -306,7 +306,6 @@ int32_t leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, i
         if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
             t->consumers[consumer + CONSUMER_CREDIT] += 1;
     }
-    return entry;
 }
 
 int32_t leveret_reach_back(const leveret_tables *t, int32_t entry, int32_t most)

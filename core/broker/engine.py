@@ -197,7 +197,7 @@ class Plain:
     def leave(self, channel, entry, most):
         """See hot.leave."""
         tables = self.tables
-        return hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry, most)
+        hot.leave(tables.entries, tables.queues, tables.channels, tables.consumers, channel, entry, most)
 
     def settle(self, channel, first, last, how):
         """See publish.settle_all."""

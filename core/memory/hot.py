@@ -410,7 +410,7 @@ def reach_back(entries, entry, most):
 
 def leave(entries, queues, channels, consumers, channel, entry, most):
     """The newest `most` of the unsettled entries of a channel up to `entry` are on their way back to their queues: no consumer's, and in no
-    consumer's count. The entry before them, -1: there is none. Entries in a row of one consumer and one queue are counted together."""
+    consumer's count. Entries in a row of one consumer and one queue are counted together."""
     while entry >= 0 and most > 0:
         consumer = entries[entry + ENTRY_CONSUMER]
         queue = entries[entry + ENTRY_QUEUE]
@@ -426,7 +426,6 @@ def leave(entries, queues, channels, consumers, channel, entry, most):
                 channels[channel + CHANNEL_UNSETTLED] -= count
             if consumer >= 0 and consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED and consumers[consumer + CONSUMER_MODE] == 0:
                 consumers[consumer + CONSUMER_CREDIT] += count
-    return entry
 
 
 def find_tag(entries, channels, state, channel, tag):

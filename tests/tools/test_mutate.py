@@ -326,7 +326,7 @@ def test_the_end_names_survivors_what_is_not_judged_what_was_not_drawn_from_and_
     for number, mutant in enumerate(mutants):
         mutant.verdict = ("survived", "killed by its time", "", "killed")[min(number, 3)]
     told = mutation_report.told(mutants, 7, mutate.WANTED, mutate.ELSEWHERE)
-    assert "Survivors (1):" in told and told[2].startswith("core/a.py:2  constant: `3` -> `4`  SURVIVED (no unit test runs this line)")
+    assert "Survivors (1):" in told and told[2].startswith("core/a.py:2  constant: `3` -> `2`  SURVIVED (no unit test runs this line)")
     assert told[told.index("Not judged (1); the same command goes on:") + 1].startswith("core/a.py:7  ")
     assert told[-1].startswith("8 of 10 mutants died, 1 are not judged (seed 7, at least 90 %")
     assert [line.split() for line in told if line.startswith("all ")] == [["all", "10", "7", "1", "1", "1", "80", "%"]]

@@ -48,6 +48,9 @@ ELSEWHERE = (
     ("tools/flash", "talks to a board; tests/board runs it"),
     ("tools/demo", "the demo, with Spark; tests/tools/test_demo.py and the leg `spark` run it, which takes minutes"),
     ("tools/pipeline", "whole pipelines with Spark; the leg `spark` runs them, which takes minutes"),
+    ("tools/devtool", "works on the code, and is not installed (pyproject.toml); tests/tools has its tests"),
+    ("tools/dev", "works on the code; tests/tools has its tests"),
+    ("tools/generate_", "writes files of this repository; `dev.py check` compares them"),
     ("tools/perf", "measures; its figures differ from run to run"),
 )
 UNITS_MAX_S = 20  # of the processor, marked and without a mutant: the unit tests that one mutant is asked, of those that run its statement
