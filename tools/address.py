@@ -1,5 +1,5 @@
-"""URLs of listeners: `amqp://HOST:PORT`, `amqps://HOST:PORT?cert=FILE&key=FILE`, `ws://HOST:PORT`, `wss://HOST:PORT?cert=FILE&key=FILE`
-and `serial:///dev/ttyX?baud=115200`.
+"""URLs of listeners: `amqp://HOST:PORT`, `amqps://HOST:PORT?cert=FILE&key=FILE`, `ws://HOST:PORT`, `wss://HOST:PORT?cert=FILE&key=FILE`,
+`serial:///dev/ttyX?baud=115200`; for the management API `http://HOST:PORT` and `https://HOST:PORT?cert=FILE&key=FILE`.
 
 Pure text work: nothing is opened here. A listener's URL carries no user, password or path: those belong to a client's URL.
 """
@@ -17,7 +17,8 @@ from .usage import UsageError, told
 
 AMQP_PORT = 5672
 AMQPS_PORT = 5671
-PORTS = {"amqp": AMQP_PORT, "amqps": AMQPS_PORT, "ws": 80, "wss": 443}
+PORTS = {"amqp": AMQP_PORT, "amqps": AMQPS_PORT, "ws": 80, "wss": 443, "http": 15672, "https": 15671}
+OPEN = "open"  # metrics=open: who scrapes needs no user
 BAUD_DEFAULT = 115200
 BAUD_MAX = 4000000
 TLS_QUERY = "?cert=FILE&key=FILE[&ca=FILE[&verify=peer]]"
@@ -43,6 +44,7 @@ SERIAL = Table(
     "{url!r}: {name} must be {words}",
 )
 FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM}, ws://HOST:PORT, wss:// as amqps:// or serial:///dev/ttyX?baud=115200"
+HTTP_FORMS = "HOST:PORT, http://HOST:PORT[?metrics=open] or https://HOST:PORT" + TLS_QUERY
 
 
 class TcpAddress:
@@ -71,13 +73,28 @@ class WebSocketAddress:
         return url_of(self, port)
 
 
+class HttpAddress:
+    """Where to listen for HTTP without TLS. `metrics`: OPEN, or None."""
+
+    scheme = "http"
+
+    def __init__(self, host, port, metrics=None):
+        self.host = host
+        self.port = port
+        self.metrics = metrics
+
+    def url(self, port=None):
+        return url_of(self, port)
+
+
 class TlsAddress:
     """Where to listen with TLS: PEM files. `ca`: clients are asked for a certificate of this authority; `verify`: they must have one.
 
-    `scheme`: "amqps"; "amqp": TLS for peers that ask for it by AMQP 1.0's TLS header; "wss": AMQP over WebSocket within it.
+    `scheme`: "amqps"; "amqp": TLS for peers that ask for it by AMQP 1.0's TLS header; "wss": AMQP over WebSocket within it; "https": the
+    management API, with `metrics` as HttpAddress has it.
     """
 
-    def __init__(self, host, port, cert, key, ca=None, verify=False, scheme="amqps"):
+    def __init__(self, host, port, cert, key, ca=None, verify=False, scheme="amqps", metrics=None):
         self.host = host
         self.port = port
         self.scheme = scheme
@@ -85,6 +102,7 @@ class TlsAddress:
         self.key = key
         self.ca = ca
         self.verify = verify
+        self.metrics = metrics
 
     def url(self, port=None):
         return url_of(self, port)
@@ -92,6 +110,8 @@ class TlsAddress:
 
 class SerialAddress:
     """A serial device and its speed in bits per second; `options` are those of a Link (core/serial_link/link.py)."""
+
+    scheme = "serial"
 
     def __init__(self, device, baud, options=None):
         self.device = device
@@ -131,10 +151,12 @@ def explain(error):
 
 
 def parse(url):
-    """A TcpAddress, WebSocketAddress, TlsAddress or SerialAddress. Raises UsageError."""
+    """A TcpAddress, WebSocketAddress, HttpAddress, TlsAddress or SerialAddress. Raises UsageError."""
     try:
         parts = urlsplit(url)
-        if parts.scheme in ("amqps", "wss") or parts.scheme == "amqp" and parts.query:
+        if parts.scheme == "http":
+            return _http(url, parts)
+        if parts.scheme in ("amqps", "wss", "https") or parts.scheme == "amqp" and parts.query:
             return _tls(url, parts)
         if parts.scheme in ("amqp", "ws"):
             return _tcp(url, parts)
@@ -143,6 +165,14 @@ def parse(url):
     except ValueError as error:
         raise UsageError(f"{url!r} is not a listener's URL: {error}") from None
     raise UsageError(f"{url!r} is not a listener's URL; it must be {FORMS}")
+
+
+def parse_http(url):
+    """An HttpAddress, or a TlsAddress of the scheme https; HOST:PORT alone is without TLS. Raises UsageError."""
+    place = parse(url if "://" in url else "http://" + url)
+    if place.scheme not in ("http", "https"):
+        raise UsageError(f"{url!r} is not a place for HTTP; it must be {HTTP_FORMS}")
+    return place
 
 
 def settings_of(parts):
@@ -161,11 +191,22 @@ def _tcp(url, parts):
     return kind(parts.hostname, PORTS[parts.scheme] if parts.port is None else parts.port)
 
 
+def _http(url, parts):
+    if parts.username or parts.path not in ("", "/") or parts.fragment or not parts.hostname:
+        raise UsageError(f"{url!r} is not a place for HTTP; it must be {HTTP_FORMS}")
+    asked = settings_of(parts)
+    if set(asked) - {"metrics"} or asked.get("metrics", OPEN) != OPEN:
+        raise UsageError(f"{url!r}: HTTP has one setting, metrics=open")
+    check_host(parts.hostname)
+    return HttpAddress(parts.hostname, PORTS["http"] if parts.port is None else parts.port, asked.get("metrics"))
+
+
 def _tls(url, parts):
     form = f"{parts.scheme}://HOST:PORT{TLS_QUERY}"
     if parts.username or parts.path not in ("", "/") or parts.fragment or not parts.hostname:
         raise UsageError(f"{url!r} is not a listener's URL with TLS; it must be {form}")
     asked = settings_of(parts)
+    metrics = asked.pop("metrics", None) if parts.scheme == "https" and asked.get("metrics") == OPEN else None
     unknown = sorted(set(asked) - {"cert", "key", "ca", "verify"})
     if unknown:
         raise UsageError(f"{url!r}: TLS has no setting {unknown[0]!r}; there are cert, key, ca and verify")
@@ -179,7 +220,7 @@ def _tls(url, parts):
     if "verify" in asked and (asked["verify"] != "peer" or not asked.get("ca")):
         raise UsageError(f"{url!r}: verify can only be peer, and needs ca, the file of the authority that clients' certificates come from")
     port = PORTS[parts.scheme] if parts.port is None else parts.port
-    return TlsAddress(parts.hostname, port, asked["cert"], asked["key"], asked.get("ca") or None, "verify" in asked, parts.scheme)
+    return TlsAddress(parts.hostname, port, asked["cert"], asked["key"], asked.get("ca") or None, "verify" in asked, parts.scheme, metrics)
 
 
 def _serial(url, parts):

@@ -72,6 +72,7 @@ FILE = Table(
     rows(
         f"""
 listen | urls | ["amqp://127.0.0.1:5672"] | | where; {address.FORMS}
+http | urls | [] | | where the management API listens; {address.HTTP_FORMS}
 vhost | vhost | "/" | at most 255 octets | the name of the one virtual host
 vhost_aliases | names | [] | | other names by which clients may open it
 limits | [limits] | | | below
@@ -179,6 +180,17 @@ def listeners(path):
     return _listen(path, read(path).get("listen", []))
 
 
+def http(path):
+    """The places of `http` in the file; none without a file. Raises UsageError."""
+    places = read(path).get("http", [])
+    for place in places:
+        try:
+            address.parse_http(place)
+        except UsageError as error:
+            raise UsageError(f"{path}: http: {error}") from None
+    return places
+
+
 def limits_over(path, numbers):
     """Limits of the file's [limits] over `numbers`. Raises UsageError."""
     return _limits(path, read(path).get("limits", {}), numbers)
@@ -280,7 +292,7 @@ def check_users(path, names, tables, anonymous):
 def read_at_start(path):
     """{key: value} of what a running broker does not read anew. Raises UsageError."""
     settings = read(path)
-    return {key: settings.get(key) for key in ("listen", "vhost", "vhost_aliases", "limits", "data", "node", "bridge")}
+    return {key: settings.get(key) for key in ("listen", "http", "vhost", "vhost_aliases", "limits", "data", "node", "bridge")}
 
 
 def user(path, table, limits):

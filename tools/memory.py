@@ -56,6 +56,7 @@ STEPS = 256  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery
 TLS_CONNECTION = 60000  # octets that OpenSSL takes for a connection
 WEB_SOCKET = 73728  # octets that the WebSocket layer takes for a connection at most: ports/web_socket.py, MEMORY; a test compares
+HTTP = 18874368  # octets that HTTP takes at most: ports/http/server.py, MEMORY; a test compares
 LOG = 8 << 20  # octets of what is gathered, written and read back at once
 
 
@@ -93,11 +94,13 @@ def parts(limits, addresses=(), bridges=(), kept=False):
     """memory_parts with what the form of the hot functions, listeners, bridges and a log take."""
     lines = sum(isinstance(place, address.SerialAddress) for place in addresses)
     secured = any(isinstance(place, address.TlsAddress) for place in addresses)
+    http = any(getattr(place, "scheme", "") in ("http", "https") for place in addresses)
     web = any(getattr(place, "scheme", "") in ("ws", "wss") for place in addresses)
     return memory_parts(limits) + [
         ("the hot functions' own tables", c_accel.memory_of(limits), ("queue_count_max", "consumer_count_max", "binding_count_max")),
         ("TLS", TLS_CONNECTION * limits.connection_count_max if secured else 0, ("connection_count_max",)),
         ("WebSocket", WEB_SOCKET * limits.connection_count_max if web else 0, ("connection_count_max",)),
+        ("HTTP", HTTP if http else 0, ()),
         ("serial lines", lines * line_memory(limits), ("line_connection_count_max", "line_connection_room")),
         ("bridges", sum(bridge_memory(each.buffer_size) for each in bridges), ()),
         ("log", LOG if kept else 0, ()),

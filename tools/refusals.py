@@ -188,6 +188,8 @@ ADVICE = (
     ("tools/serve.py", "--vhost", "Give `--vhost` together with `--definitions`, or leave it out."),
     ("tools/memory.py", "", "Write the size as 256M or 2G."),
     ("tools/serve.py", "this process may open", "Raise the number of open files as the sentence says (systemd: `LimitNOFILE=`)."),
+    ("tools/web.py", "it needs h11", "Install the extra that is named where `leveret` is, or leave --http out."),
+    ("ports/http/health.py", "is no certificate", "Told in no answer: the health check of certificates passes over such a file."),
     ("tools/serve.py", "needs wsproto", "Install the extra that is named where `leveret` is, or listen without WebSocket."),
     ("tools/serve.py", "cannot listen", "Choose a free port and an address of this machine; end the other program (`ss -ltnp` names it)."),
     ("tools/usage.py", "not TOML", "Mend the line that is named: texts in quotes, tables in brackets (toml.io)."),

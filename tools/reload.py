@@ -12,7 +12,7 @@ from . import config
 from .operator_log import ERROR, WARNING
 from .usage import UsageError
 
-STARTS = {"listen": "listen", "limits": "[limits]", "data": "[data]", "node": "[[node]]", "bridge": "[[bridge]]"}
+STARTS = {"listen": "listen", "http": "http", "limits": "[limits]", "data": "[data]", "node": "[[node]]", "bridge": "[[bridge]]"}
 
 
 class Reload:

@@ -1,15 +1,15 @@
 """`leveret serve`: a broker as a process.
 
-    leveret serve [--listen URL]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE]
+    leveret serve [--listen URL]... [--http PLACE]... [--memory | --data DIR [--sync each|batch|none] ...] [--config FILE]
                   [--definitions FILE [--vhost NAME]]
 
 Laws: `ready URL` on standard output for every listener that is up, one line each, flushed, and nothing else there; a listener that cannot
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, tell the other ends of serial lines, and exit with 0. A broker that would not
 fit the machine's memory when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with
-TLS, wsproto only for one with WebSocket. SIGHUP reads certificates, users and policies anew (tools/reload.py) and says what it does not:
-connections stay, but those of removed users, and what cannot be used changes nothing. With --data
-(tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
+TLS, wsproto only for one with WebSocket, h11 only for one with HTTP (--http). SIGHUP reads certificates, users and policies anew
+(tools/reload.py) and says what it does not: connections stay, but those of removed users, and what cannot be used changes nothing. With
+--data (tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
 synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
 in it stand in for the guest that a broker without users has.
 """
@@ -31,9 +31,10 @@ from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop, SocketStream
 
-from . import address, config, data, definitions, memory, reload
+from . import address, config, data, definitions, memory, reload, web
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
 from .usage import UsageError
+from .web import ListenFailed
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
 STEP_MS = 100
@@ -45,10 +46,6 @@ DESCRIPTORS_BESIDE = 64  # what a process has open beside its connections
 PLAIN_BLOCK_SIZE = 512  # octets of an arena block without C: Python moves bodies block by block
 
 
-class ListenFailed(Exception):
-    """A listener that cannot be opened; the text is one sentence."""
-
-
 def add_arguments(parser):
     """The subcommand's arguments."""
     parser.add_argument(
@@ -56,6 +53,12 @@ def add_arguments(parser):
         action="append",
         metavar="URL",
         help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})",
+    )
+    parser.add_argument(
+        "--http",
+        action="append",
+        metavar="PLACE",
+        help=f"the management API, metrics and the page: {address.HTTP_FORMS}; may be given again (default: off)",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
@@ -75,6 +78,7 @@ def settings(options):
     """(addresses, Limits, what memory.parts takes behind the addresses) from the command line and the file. Raises UsageError."""
     urls = config.listeners(options.config)
     addresses = [address.parse(url) for url in options.listen or urls or [LISTEN_DEFAULT]]
+    addresses += [address.parse_http(url) for url in options.http or config.http(options.config)]
     others = (config.bridges(options.config), config.kept(options) is not None)
     given, most = config.given_limits(options.config)
     if not c_accel.is_chosen():
@@ -102,13 +106,15 @@ def make_room_for_descriptors(limits, line_count):
 class Server:
     """One broker with its listeners."""
 
-    def __init__(self, limits, line_count, access=None, bridge_count=0):
+    def __init__(self, limits, line_count, access=None, bridge_count=0, http_count=0):
         self.form = c_accel.install()  # before there are tables
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, LOG.peer)
         self.broker.inform = LOG.event
         self.broker.name = "leveret@" + socket.gethostname()[:HOST_NAME_SIZE]
-        self.loop = Loop(limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS, self.broker)
+        slots = limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS
+        self.loop = Loop(slots + http_count * web.SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
+        self.http = None  # web.Web, where there is a listener for HTTP
         self.store = None  # of a broker that keeps messages on disk
         self._lines = []
         self._certificates = []
@@ -158,7 +164,11 @@ class Server:
         if isinstance(place, address.SerialAddress):
             return self._listen_on_line(place)
         try:
-            if isinstance(place, address.TlsAddress):
+            if place.scheme in ("http", "https"):
+                if self.http is None:
+                    self.http = web.Web(self, LOG)
+                _, port = self.http.listen(place)
+            elif isinstance(place, address.TlsAddress):
                 _, port = self._listen_with_tls(place)
             elif isinstance(place, address.WebSocketAddress):
                 _, port = self.loop.listen(place.host, place.port, self._accept, self._over_web_socket(place, SocketStream))
@@ -168,17 +178,25 @@ class Server:
             raise ListenFailed(f"cannot listen on {place.url()}: {address.explain(error)}") from None
         return place.url(port)
 
-    def _listen_with_tls(self, place):
-        from leveret.ports.tls import Certificates, TlsFailed, TlsStream
-        from leveret.ports.tls_header import TlsHeaderStream, is_plain
+    def certificates_of(self, place):
+        """The Certificates of a TlsAddress, read anew by `reload`. Raises ListenFailed."""
+        from leveret.ports.tls import Certificates, TlsFailed
 
         try:
             certificates = Certificates(place.cert, place.key, place.ca, place.verify)
         except TlsFailed as error:
             raise ListenFailed(f"cannot listen on {place.url()}: {error}") from None
+        self._certificates.append(certificates)
+        return certificates
+
+    def _listen_with_tls(self, place):
+        from leveret.ports.tls import TlsStream
+        from leveret.ports.tls_header import TlsHeaderStream, is_plain
+
+        certificates = self.certificates_of(place)
 
         def make_stream(connected, name, from_loopback, host):
-            given = (connected, name, from_loopback, host, certificates.context, self._refused)
+            given = (connected, name, from_loopback, host, certificates.context, self.refused)
             if place.scheme == "wss":
                 return TlsStream(*given)
             return TlsHeaderStream(*given, (lambda stream: is_plain(self.loop, stream)) if place.scheme == "amqp" else None)
@@ -189,9 +207,7 @@ class Server:
         def accept(stream):
             return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
 
-        listener = self.loop.listen(place.host, place.port, accept, make_stream)
-        self._certificates.append(certificates)
-        return listener
+        return self.loop.listen(place.host, place.port, accept, make_stream)
 
     def _over_web_socket(self, place, make_stream):
         """`make_stream` with the WebSocket layer over what it makes. Raises ListenFailed."""
@@ -207,7 +223,8 @@ class Server:
 
         return lambda connected, *given: WebSocketStream(make_stream(connected, *given), refused)
 
-    def _refused(self, stream, reason):
+    def refused(self, stream, reason):
+        """A TLS handshake has failed."""
         self.broker.places.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
 
     def reload(self, path, at_start):
@@ -262,8 +279,12 @@ class Server:
         wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
         if self._reload is not None:
             wait_ms = 0
+        if self.http is not None:
+            wait_ms = self.http.server.wait_ms(wait_ms)
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
+        if self.http is not None:
+            self.http.server.step()
         LOG.tick()
         if self._reload is not None and self._reload.step():
             self._named = self._reload.named
@@ -356,7 +377,8 @@ def run(options):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: asked.append(number))
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
-    server = Server(limits, line_count, access, len(bridges))
+    http_count = sum(place.scheme in ("http", "https") for place in addresses)
+    server = Server(limits, line_count, access, len(bridges), http_count)
     server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
     server.broker.made_on_use = made_on_use  # nodes of AMQP 1.0
     server.broker.octets_max = octets_max = memory.total(limits, addresses, *others)
@@ -369,6 +391,8 @@ def run(options):
             say(sentence)
         for url in urls:  # when all of them are open: who waits for the first may stop at the second
             print("ready " + url, flush=True)
+        if server.http is not None:
+            server.http.tell(addresses, urls, kept)
         server.bridge(bridges)
     except (ListenFailed, data.DataFailed) as error:
         say(str(error), ERROR)

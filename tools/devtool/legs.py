@@ -60,6 +60,7 @@ LEGS = (
     Leg("interop_1_0", "CPython", paths=("tests/interop_1_0",)),
     Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
     Leg("tools", "CPython", paths=("tests/tools",)),
+    Leg("http", "CPython", paths=("tests/http",)),
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
     Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),

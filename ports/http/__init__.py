@@ -1,0 +1,1 @@
+"""RabbitMQ's management API and metrics over HTTP: README.md."""

@@ -1,0 +1,107 @@
+"""One request as the functions of routes.py get it: who asks, for what, with what."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from ...core.access.permissions import check
+from .answers import bad, forbidden, not_found
+
+NUMBERS = {"true": True, "false": False}
+
+
+class Call:
+    """`names`: the parts of the path that the route's pattern names, decoded; `query`: the last text of each name behind the ?;
+    `headers`: by their names in small letters."""
+
+    def __init__(
+        self, server: Any, user: Any, stream: Any, method: str, path: bytes, query: bytes, body: bytes, headers: dict[str, str]
+    ) -> None:
+        self.server = server
+        self.broker = server.broker
+        self.user = user
+        self.stream = stream
+        self.method = method
+        self.path = path
+        self.body = body
+        self.headers = headers
+        self.names: dict[str, str] = {}
+        try:
+            self.query = {name: texts[-1] for name, texts in parse_qs(query.decode("ascii"), keep_blank_values=True).items()}
+        except ValueError:
+            raise bad("the query is not text") from None
+
+    def has_tag(self, *tags: str) -> bool:
+        """True when the user has one of these tags."""
+        return any(tag in self.user.tags for tag in tags)
+
+    def sees_all(self) -> bool:
+        """True when the user sees what is other users'."""
+        return self.has_tag("administrator", "monitoring")
+
+    def host(self) -> str:
+        """The virtual host of the path, which must be the one that there is, and the user's."""
+        host = self.names.get("vhost", self.broker.virtual_host)
+        if host != self.broker.virtual_host and host not in self.broker.virtual_host_aliases:
+            raise not_found()
+        if self.user.permissions is None and not self.sees_all():
+            raise forbidden("User not authorised to access virtual host")
+        return str(self.broker.virtual_host)
+
+    def own_host(self) -> str:
+        """The same for who changes something: without permissions nobody does, whatever his tags."""
+        host = self.host()
+        if self.user.permissions is None:
+            raise forbidden("User not authorised to access virtual host")
+        return host
+
+    def check(self, permission: int, kind: str, name: str) -> None:
+        """Raise ProtocolError unless the user has this permission on the exchange or queue."""
+        check(self.broker, self.user, permission, kind, name)
+
+    def json(self) -> dict[str, Any]:
+        """The body, an object; an empty body is an empty one."""
+        if not self.body.strip():
+            return {}
+        try:
+            given = json.loads(self.body)
+        except (ValueError, RecursionError):
+            raise bad("not_json") from None
+        if not isinstance(given, dict):
+            raise bad("not_json")
+        return given
+
+
+def decoded(part: bytes) -> str:
+    """A part of a path, between slashes. Raises Refused for octets that are no text."""
+    try:
+        return unquote(part.decode("ascii"), errors="strict")
+    except UnicodeError:
+        raise bad("the path is not UTF-8") from None
+
+
+def flag(given: dict[str, Any], name: str, default: bool = False) -> bool:
+    """true or false, also as a text: rabbitmqadmin sends those."""
+    value = given.get(name, default)
+    value = NUMBERS.get(value, value) if isinstance(value, str) else value
+    if not isinstance(value, bool):
+        raise bad(f"{name} is neither true nor false")
+    return value
+
+
+def number(given: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
+    """A whole number, also as a text."""
+    value = given.get(name, default)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    if type(value) is not int or not least <= value <= most:
+        raise bad(f"{name} is not a whole number from {least} to {most}")
+    return value
+
+
+def text(given: dict[str, Any], name: str, default: str | None = None) -> str:
+    """A text."""
+    value = given.get(name, default)
+    if not isinstance(value, str):
+        raise bad(f"[key_missing,{name}]" if value is None else f"{name} is not a text")
+    return value

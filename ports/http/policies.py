@@ -1,0 +1,114 @@
+"""Policies, and what this broker has not: operator policies, runtime parameters, limits of virtual hosts, further virtual hosts. Those are
+listed empty, and refused in a sentence."""
+
+from typing import Any
+
+from ...core.broker.policies import PRIORITY_MAX, Policy
+from ...core.management import rabbitmq_definitions
+from . import answers, listing
+from .answers import Answer, bad
+from .call import Call, number, text
+from .changes import done, new_or_not
+from .listing import Row, Work
+
+
+def row(call: Call, policy: Any) -> Row:
+    """A row of /api/policies."""
+    made: Row = rabbitmq_definitions.a_policy(call.broker.virtual_host, policy)
+    return made
+
+
+def all_policies(call: Call) -> Work:
+    """/api/policies[/VHOST]."""
+    call.host()
+    return listing.plain(call, [row(call, each) for each in call.broker.policies.by_name.values()])
+
+
+def the_policy(call: Call) -> Any:
+    """The policy that the path names. Raises Refused."""
+    call.host()
+    policy_ = call.broker.policies.by_name.get(call.names["name"])
+    if policy_ is None:
+        raise answers.not_found()
+    return policy_
+
+
+def policy(call: Call) -> Answer:
+    """/api/policies/VHOST/NAME."""
+    return listing.one(call, row(call, the_policy(call)))
+
+
+def put_policy(call: Call) -> Answer:
+    """PUT /api/policies/VHOST/NAME."""
+    call.own_host()
+    given = call.json()
+    name = call.names["name"]
+    for key in ("pattern", "definition"):
+        if key not in given:
+            raise bad(f"[key_missing,{key}]")
+    try:
+        definition = rabbitmq_definitions.table(given, "definition")
+    except ValueError as error:
+        raise bad(str(error)) from None
+    apply_to = text(given, "apply-to", "all") or "all"
+    is_new = name not in call.broker.policies.by_name
+    made = Policy(name, text(given, "pattern"), definition, number(given, "priority", 0, 0, PRIORITY_MAX), apply_to)
+    call.broker.policies.set(call.broker, made)
+    return new_or_not(call, is_new)
+
+
+def delete_policy(call: Call) -> Answer:
+    """DELETE /api/policies/VHOST/NAME."""
+    policy_ = the_policy(call)
+    call.own_host()
+    call.broker.policies.remove(call.broker, policy_.name)
+    return done(call)
+
+
+# What there is not
+
+
+def operator_policies_refused(call: Call) -> Answer:
+    """PUT of an operator policy."""
+    raise bad("this broker has no operator policies; [limits] of its configuration file bounds all queues")
+
+
+def parameters_refused(call: Call) -> Answer:
+    """PUT of a runtime parameter."""
+    raise bad("this broker has no runtime parameters")
+
+
+def vhost_limits_refused(call: Call) -> Answer:
+    """PUT of a limit of the virtual host."""
+    raise bad("this broker has no limits for virtual hosts; [limits] of its configuration file bounds the one that there is")
+
+
+def global_parameters(call: Call) -> Answer:
+    """/api/global-parameters: the name of the cluster."""
+    return answers.of([{"name": "cluster_name", "value": call.broker.name}])
+
+
+def global_parameter(call: Call) -> Answer:
+    """/api/global-parameters/NAME."""
+    if call.names["name"] != "cluster_name":
+        raise answers.not_found()
+    return answers.of({"name": "cluster_name", "value": call.broker.name})
+
+
+def put_vhost(call: Call) -> Answer:
+    """PUT /api/vhosts/VHOST: the one that there is stays as it is; there is no other."""
+    host = call.names["vhost"]
+    if host == call.broker.virtual_host or host in call.broker.virtual_host_aliases:
+        return Answer(204)
+    raise bad(f"this broker has one virtual host, '{call.broker.virtual_host}': no other can be made")
+
+
+def delete_vhost(call: Call) -> Answer:
+    """DELETE /api/vhosts/VHOST."""
+    call.host()
+    raise bad(f"'{call.broker.virtual_host}' is the only virtual host of this broker: it cannot be deleted")
+
+
+def put_cluster_name(call: Call) -> Answer:
+    """PUT /api/cluster-name."""
+    raise bad("the name of this broker is that of its machine")

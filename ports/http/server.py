@@ -1,0 +1,153 @@
+"""The HTTP server of a broker: its connections, their memory and time, and from a request to the function of its route.
+
+Laws: it runs in the broker's loop. A round gives all requests together WORK_S; what is left comes in the next round, behind the broker's
+own work. At most `connection_max` connections are there, and of their bodies `bodies_max` octets.
+"""
+
+import hashlib
+import time
+import weakref
+from typing import Any
+
+from . import answers, routes
+from .answers import Answer
+from .call import Call
+from .connection import HttpConnection
+from .counts import of_broker
+from .credentials import Known
+from .listing import Work
+from .rates import History, Rates
+from .shapes import Shapes
+
+CONNECTIONS_MAX = 32
+BODIES_MAX = 16 << 20
+WORK_S = 0.002
+ALERTS_S = 3600
+ALERTS_MAX = 200
+SENTENCE_MAX = 512  # characters
+MEMORY = BODIES_MAX + CONNECTIONS_MAX * 65536  # octets of all that peers can make it hold; see tools/memory.py
+
+HEADERS = (
+    ("cache-control", "no-cache"),
+    ("vary", "accept, accept-encoding, origin"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+)
+
+
+class HttpServer:
+    """`listeners`: (protocol, host, port) of all that the process listens on; `facts`: what only the process knows."""
+
+    def __init__(self, broker: Any, secret: bytes, metrics_open: bool = False) -> None:
+        self.broker = broker
+        self.connections: list[HttpConnection] = []
+        self.known = Known(broker, hashlib.sha256(secret + b"http").digest())
+        self.headers = HEADERS
+        self.body_size = 0
+        self.bodies_max = BODIES_MAX
+        self.metrics_open = metrics_open
+        self.listeners: list[tuple[str, str, int]] = []
+        self.certificates: list[str] = []  # files of them, of all listeners
+        self.directory: str | None = None  # where messages are kept
+        self.told: Any = weakref.WeakKeyDictionary()  # connection -> client-properties
+        self.rates = Rates()
+        self.history = History()
+        self.shapes = Shapes(self)
+        self.log: list[tuple[int, str]] = []  # (seconds since 1970, sentence) of the last alerts
+        self.node = "rabbit@" + broker.name.rpartition("@")[2]
+        self._turn = 0
+
+    def accept(self, stream: Any) -> HttpConnection | None:
+        """The endpoint of an accepted stream; None: it is refused."""
+        if self.broker.failures.refuses(stream.address):
+            self.broker.counters["addresses_refused"] += 1
+            return None
+        if len(self.connections) >= CONNECTIONS_MAX:
+            idle = next((each for each in self.connections if each.user is None), self.connections[0])
+            idle.close()
+        return HttpConnection(self, stream)
+
+    def wait_ms(self, most: int) -> int:
+        """Milliseconds that the loop may wait."""
+        return 0 if any(each.is_fresh or each.wants_work() for each in self.connections) else most
+
+    def step(self) -> None:
+        """Look at the broker's counts now and then; give requests their turns."""
+        now = self.broker.uptime_ms
+        if self.history.is_due(now):
+            self.history.add(now, self.seconds(), of_broker(self.broker))
+            self.rates.sweep(now)
+        if not self.connections:
+            return
+        began = time.monotonic()
+        while True:
+            waiting = [each for each in self.connections if each.wants_work()]
+            if not waiting:
+                return
+            self._turn += 1
+            each = waiting[self._turn % len(waiting)]
+            try:
+                each.work()
+            except Exception as error:  # an error of ours ends this connection alone
+                each.broke(error)
+            if time.monotonic() - began >= WORK_S:
+                return
+
+    def is_durable(self, number: int) -> bool:
+        """True when the log has got as far as this number."""
+        return not number or self.broker.journal is None or bool(self.broker.journal.durable(number))
+
+    @staticmethod
+    def seconds() -> int:
+        """Since 1970."""
+        return int(time.time())
+
+    def alarms(self) -> list[tuple[str, str]]:
+        """(what, why) of each that keeps publishers waiting."""
+        broker = self.broker
+        rows = []
+        if broker.journal is not None and broker.journal.log.trouble:
+            rows.append(("disk", broker.journal.log.trouble))
+        if broker.pressure and broker.pressure.reason:
+            rows.append(("memory", broker.pressure.reason))
+        return rows
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """The sentences for the operator of the last hour."""
+        since = self.seconds() - ALERTS_S
+        return [{"at": at, "sentence": sentence} for at, sentence in self.log if at >= since]
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence for the operator."""
+        self.log.append((self.seconds(), sentence[:SENTENCE_MAX]))
+        if len(self.log) > ALERTS_MAX:
+            del self.log[0]
+
+    def promised(self) -> int:
+        """The number of all changes so far, for an answer."""
+        return 0 if self.broker.journal is None else int(self.broker.journal.promise())
+
+    def answer(self, connection: HttpConnection, method: str, target: bytes, body: bytes, headers: dict[str, str]) -> Answer | Work:
+        """The Answer to a request, or a generator that returns it. Raises Refused."""
+        path, _, query = target.partition(b"?")
+        route, names = routes.find(method, path)
+        if route.tag is not None and connection.user is None:
+            if not (route.is_metrics and (self.metrics_open or connection.stream.from_loopback)):
+                return answers.not_logged_in()
+        call = Call(self, connection.user, connection.stream, method, path, query, body, headers)
+        call.names = names
+        if connection.user is not None and route.tag is not None:
+            routes.permit(call, route)
+        return self._run(call, route)
+
+    def _run(self, call: Call, route: Any) -> Work:
+        """The function of a route, as a generator, so that all that it raises is answered in one place."""
+        made = route.function(call)
+        if not isinstance(made, Answer):
+            made = yield from made
+        return made

@@ -1,0 +1,321 @@
+"""The broker's things as rows of RabbitMQ's JSON. What a row says of them comes from core/management/statistics.py.
+
+Fields that speak of Erlang (garbage_collection, reductions, backing_queue_status) are not there; README.md has a table of what else
+differs.
+"""
+
+import base64
+import hashlib
+import json
+from typing import Any
+from urllib.parse import quote_plus
+
+from ...core.management import rabbitmq_definitions, statistics
+from ...core.shim import elapsed
+from ...core.wire.registry import FAMILIES
+from .listing import Row
+
+DEFAULT_NAME = "amq.default"  # what a path calls the default exchange
+
+
+def details(counts: dict[str, int], rates: dict[str, float]) -> Row:
+    """Counts with NAME_details.rate beside each."""
+    made: Row = {}
+    for name, count in counts.items():
+        made[name] = count
+        made[name + "_details"] = {"rate": rates.get(name, 0.0)}
+    return made
+
+
+def arguments(given: dict[str, Any]) -> Row:
+    """Arguments as JSON can have them."""
+    return {name: plain(value) for name, value in given.items()}
+
+
+def plain(value: Any) -> Any:
+    """A value of a field table as JSON can have it; octets become text."""
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, tuple):  # a type's letter and the value
+        return plain(value[-1]) if value else None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "replace")
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+class Shapes:
+    """Rows of one broker's things. `server`: server.HttpServer."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        self.broker = server.broker
+
+    # Queues
+
+    def queue(self, queue: Any) -> Row | None:
+        """A row of /api/queues."""
+        broker = self.broker
+        if broker.queues.get(queue.name) is not queue:
+            return None
+        figures = statistics.of_queue(queue)
+        ready, unsettled, in_log = figures["ready"], figures["unsettled"], figures["in_log"]
+        left = figures["placed"] - ready if not queue.is_stream else 0
+        counts = {"publish": figures["placed"], "deliver_get": max(left, 0), "ack": max(left - unsettled, 0)}
+        rates = self.server.rates.of(
+            ("queue", queue.name), broker.uptime_ms, {**counts, "messages": ready + unsettled, "messages_ready": ready}
+        )
+        held = statistics.octets_held(queue)
+        policy = broker.policies.by_name.get(queue.policy) if queue.policy else None
+        alone = next((each.tag for each in queue.consumers), None)
+        row: Row = {
+            "name": queue.name,
+            "vhost": broker.virtual_host,
+            "type": queue.type,
+            "durable": queue.durable,
+            "auto_delete": queue.auto_delete,
+            "exclusive": queue.owner is not None,
+            "arguments": arguments(queue.arguments),
+            "node": self.server.node,
+            "state": "flow" if queue.full(1) else "running",
+            "policy": queue.policy,
+            "operator_policy": None,
+            "effective_policy_definition": {} if policy is None else policy.definition,
+            "consumers": len(queue.consumers),
+            "consumer_capacity": 1.0 if queue.consumers else 0.0,
+            "consumer_utilisation": 1.0 if queue.consumers else 0.0,
+            "exclusive_consumer_tag": alone if queue.exclusive_consumer else None,
+            "single_active_consumer_tag": alone if queue.single_active else None,
+            "memory": held,
+            "messages": ready + unsettled,
+            "messages_ready": ready,
+            "messages_unacknowledged": unsettled,
+            "messages_ram": ready + unsettled - in_log,
+            "messages_ready_ram": ready - in_log,
+            "messages_unacknowledged_ram": unsettled,
+            "messages_persistent": ready + unsettled if queue.id_in_log else 0,
+            "messages_paged_out": in_log,
+            "message_bytes": max(figures["octets"], held if unsettled else 0),
+            "message_bytes_ready": figures["octets"],
+            "message_bytes_unacknowledged": max(held - figures["octets"], 0) if unsettled else 0,
+            "message_bytes_ram": held,
+            "message_bytes_persistent": figures["octets"] if queue.id_in_log else 0,
+            "message_bytes_paged_out": figures["in_log_octets"],
+            "head_message_timestamp": None,
+            "recoverable_slaves": None,
+            "message_stats": details(counts, rates),
+        }
+        for name in ("messages", "messages_ready"):
+            row[name + "_details"] = {"rate": rates.get(name, 0.0)}
+        row["messages_unacknowledged_details"] = {"rate": rates.get("messages", 0.0) - rates.get("messages_ready", 0.0)}
+        if queue.owner is not None:
+            row["owner_pid_details"] = self.connection_details(queue.owner)
+        if queue.is_stream:
+            row.update(leader=self.server.node, members=[self.server.node], online=[self.server.node])
+        return row
+
+    def whole_queue(self, queue: Any) -> Row | None:
+        """One queue, with its consumers."""
+        row = self.queue(queue)
+        if row is not None:
+            row["consumer_details"] = [made for each in queue.consumers if (made := self.consumer(each)) is not None]
+            row.update(incoming=[], deliveries=[])
+        return row
+
+    # Exchanges and bindings
+
+    def exchange(self, exchange: Any) -> Row | None:
+        """A row of /api/exchanges."""
+        if self.broker.exchanges.get(exchange.name) is not exchange:
+            return None
+        row: Row = rabbitmq_definitions.an_exchange(self.broker.virtual_host, exchange)
+        row.update(user_who_performed_action="", policy=None)
+        return row
+
+    def default_exchange(self) -> Row:
+        """The one without a name."""
+        return {
+            "name": "",
+            "vhost": self.broker.virtual_host,
+            "type": "direct",
+            "durable": True,
+            "auto_delete": False,
+            "internal": False,
+            "arguments": {},
+            "user_who_performed_action": "rmq-internal",
+            "policy": None,
+        }
+
+    def binding(self, binding: Any) -> Row | None:
+        """A row of /api/bindings."""
+        if binding.exchange.bindings.get(binding.identity) is not binding:
+            return None
+        row: Row = {
+            "source": binding.exchange.name,
+            "vhost": self.broker.virtual_host,
+            "destination": binding.destination.name,
+            "destination_type": "exchange" if binding.destination.is_exchange else "queue",
+            "routing_key": bytes(binding.key).decode("utf-8", "replace"),
+            "arguments": arguments(binding.arguments),
+        }
+        row["properties_key"] = properties_key(row["routing_key"], row["arguments"])
+        return row
+
+    def default_binding(self, queue: Any) -> Row | None:
+        """The binding of a queue to the default exchange."""
+        if self.broker.queues.get(queue.name) is not queue:
+            return None
+        return {
+            "source": "",
+            "vhost": self.broker.virtual_host,
+            "destination": queue.name,
+            "destination_type": "queue",
+            "routing_key": queue.name,
+            "arguments": {},
+            "properties_key": properties_key(queue.name, {}),
+        }
+
+    # Connections, their sessions, consumers
+
+    def connection(self, connection: Any) -> Row | None:
+        """A row of /api/connections."""
+        if connection.closed or connection.user is None:
+            return None
+        told = self.server.told.get(connection, {})
+        host, port = host_and_port(connection.name)
+        broker = self.broker
+        age_s = max(elapsed(broker.now, connection.started), 0) // 1000
+        row: Row = {
+            "name": connection.name,
+            "node": self.server.node,
+            "vhost": broker.virtual_host,
+            "user": connection.user.name,
+            "user_who_performed_action": connection.user.name,
+            "type": "network" if connection.address else "direct",
+            "protocol": family_of(connection.session),
+            "state": "closing" if connection.ending else "running" if connection.reading else "blocked",
+            "channels": len(connection.sessions()),
+            "channel_max": getattr(connection.session, "channel_max", 0) or broker.limits.channel_max,
+            "frame_max": getattr(connection.session, "frame_size_max", 0) or broker.limits.frame_size_max,
+            "timeout": getattr(connection.session, "heartbeat_ms", 0) // 1000,
+            "connected_at": (self.server.seconds() - age_s) * 1000,
+            "auth_mechanism": "",
+            "client_properties": plain(told),
+            "user_provided_name": str(plain(told.get("connection_name", ""))),
+            "peer_host": host,
+            "peer_port": port,
+            "host": "",
+            "port": 0,
+            "ssl": connection.identities is not None and bool(connection.address),
+            "ssl_protocol": None,
+            "ssl_key_exchange": None,
+            "ssl_cipher": None,
+            "ssl_hash": None,
+            "peer_cert_subject": None,
+            "peer_cert_issuer": None,
+            "peer_cert_validity": None,
+        }
+        return row
+
+    def connection_details(self, connection: Any) -> Row:
+        """What rows of other things say of a connection."""
+        host, port = host_and_port(connection.name)
+        return {"name": connection.name, "peer_host": host, "peer_port": port}
+
+    def channel(self, session: Any) -> Row | None:
+        """A row of /api/channels."""
+        connection = session.connection
+        if connection.closed or session.closing:
+            return None
+        broker = self.broker
+        figures = statistics.of_session(broker.tables, session)
+        counts = {"deliver_get": figures["delivered"], "ack": max(figures["delivered"] - figures["unsettled"], 0)}
+        if figures["confirms"]:
+            counts.update(publish=figures["published"], confirm=figures["published"])
+        rates = self.server.rates.of(("channel", connection.name, session.number), broker.uptime_ms, counts)
+        transaction = getattr(session, "transaction", None)
+        return {
+            "name": channel_name(session),
+            "number": session.number,
+            "node": self.server.node,
+            "vhost": broker.virtual_host,
+            "user": connection.user.name,
+            "user_who_performed_action": connection.user.name,
+            "connection_details": self.connection_details(connection),
+            "state": "running",
+            "consumer_count": len(session.consumers),
+            "messages_unacknowledged": figures["unsettled"],
+            "messages_unconfirmed": 0,
+            "messages_uncommitted": 0,
+            "acks_uncommitted": 0,
+            "prefetch_count": getattr(session, "prefetch", 0),
+            "global_prefetch_count": figures["prefetch"],
+            "confirm": figures["confirms"],
+            "transactional": transaction is not None,
+            "pending_raft_commands": 0,
+            "message_stats": details(counts, rates),
+        }
+
+    def whole_channel(self, session: Any) -> Row | None:
+        """One channel, with its consumers."""
+        row = self.channel(session)
+        if row is not None:
+            row["consumer_details"] = [made for each in session.consumers.values() if (made := self.consumer(each)) is not None]
+            row.update(publishes=[], deliveries=[])
+        return row
+
+    def consumer(self, consumer: Any) -> Row | None:
+        """A row of /api/consumers."""
+        session = consumer.channel
+        if session.closing or session.consumers.get(consumer.tag) is not consumer:
+            return None
+        credit = statistics.credit_of(self.broker.tables, consumer)
+        is_active = not consumer.queue.single_active or consumer.queue.consumers[:1] == [consumer]
+        return {
+            "consumer_tag": consumer.tag,
+            "queue": {"name": consumer.queue.name, "vhost": self.broker.virtual_host},
+            "channel_details": {
+                "name": channel_name(session),
+                "number": session.number,
+                "user": session.connection.user.name,
+                "connection_name": session.connection.name,
+                "peer_host": host_and_port(session.connection.name)[0],
+                "peer_port": host_and_port(session.connection.name)[1],
+                "node": self.server.node,
+            },
+            "ack_required": not consumer.no_ack,
+            "active": is_active,
+            "activity_status": "up" if is_active else "waiting",
+            "exclusive": consumer.exclusive,
+            "prefetch_count": getattr(session, "prefetch", 0) or (0 if credit is None else credit),
+            "arguments": {},
+        }
+
+
+def properties_key(key: str, given: Row) -> str:
+    """What names a binding among those of its source and destination, as RabbitMQ makes it: clients give it back."""
+    quoted = quote_plus(key).replace("~", "%7E")
+    if not given:
+        return quoted or "~"
+    digest = hashlib.sha256(json.dumps(given, sort_keys=True).encode()).digest()[:15]
+    return quoted + "~" + base64.urlsafe_b64encode(digest).decode()
+
+
+def channel_name(session: Any) -> str:
+    """RabbitMQ's name of a channel."""
+    return f"{session.connection.name} ({session.number})"
+
+
+def host_and_port(name: str) -> tuple[str, int]:
+    """The peer's address in the name of a stream; "" and 0 for a line."""
+    host, colon, port = name.rpartition(":")
+    return (host, int(port)) if colon and port.isdigit() else (name, 0)
+
+
+def family_of(session: Any) -> str:
+    """The protocol that a connection speaks."""
+    for family in FAMILIES:
+        if family.protocol is type(session):
+            return str(family.name)
+    return "" if session is None else "AMQP 0-9-1"

@@ -1,0 +1,199 @@
+"""Users, their permissions, and what this broker has not: topic permissions and limits of single users, which are listed empty and refused.
+
+Passwords come in the clear or as a hash of RabbitMQ's SHA-256; those in the clear are kept as PBKDF2. Users of the configuration file are
+changed there.
+"""
+
+import os
+from typing import Any
+
+from ...core.access import passwords
+from ...core.access import users as known
+from ...core.access.permissions import User
+from ...core.limits import pattern_size_max
+from ...core.management import rabbitmq_definitions
+from . import answers, listing
+from .answers import Answer, bad
+from .call import Call, text
+from .changes import done, new_or_not
+from .listing import Work
+
+SALT_SIZE = 16
+
+
+def whoami(call: Call) -> Answer:
+    """/api/whoami."""
+    return answers.of({"name": call.user.name, "tags": list(call.user.tags)})
+
+
+def all_users(call: Call) -> Work:
+    """/api/users."""
+    return listing.plain(call, [rabbitmq_definitions.a_user(user) for user in call.broker.access.users.values()])
+
+
+def without_permissions(call: Call) -> Work:
+    """/api/users/without-permissions."""
+    users = [user for user in call.broker.access.users.values() if user.permissions is None]
+    return listing.plain(call, [rabbitmq_definitions.a_user(user) for user in users])
+
+
+def the_user(call: Call) -> Any:
+    """The user that the path names. Raises Refused."""
+    user = call.broker.access.users.get(call.names["user"])
+    if user is None:
+        raise answers.not_found()
+    return user
+
+
+def user(call: Call) -> Answer:
+    """/api/users/NAME."""
+    return listing.one(call, rabbitmq_definitions.a_user(the_user(call)))
+
+
+def changed(call: Call) -> Any:
+    """The user that the path names, which may be changed here. Raises Refused."""
+    user_ = the_user(call)
+    refuse_configured(user_)
+    return user_
+
+
+def refuse_configured(user: Any) -> None:
+    """Raise for a user whom the configuration file has."""
+    if user is not None and user.configured:
+        raise bad(f"user '{user.name}' is in the configuration file: change it there and reload")
+
+
+def put_user(call: Call) -> Answer:
+    """PUT /api/users/NAME: password or password_hash, tags."""
+    given = call.json()
+    name = call.names["user"]
+    before = call.broker.access.users.get(name)
+    refuse_configured(before)
+    if not 0 < len(name.encode()) <= 255:
+        raise bad("a user's name has 1 to 255 octets")
+    limits = call.broker.limits
+    stored: Any = None
+    if "tags" not in given:
+        raise bad("[key_missing,tags]")
+    if given.get("password"):
+        stored = passwords.hashed(text(given, "password"), os.urandom(SALT_SIZE), limits.password_rounds)
+    else:
+        try:
+            stored = rabbitmq_definitions.stored({key: value for key, value in given.items() if value is not None})
+        except ValueError as error:
+            raise bad(str(error)) from None
+    made = User(name, stored, tags_of(given["tags"]), None, limits.granted_count_max, pattern_size_max(limits))
+    known.put(call.broker, made)
+    return new_or_not(call, before is None)
+
+
+def tags_of(given: Any) -> list[str]:
+    """Tags: a text with commas, or a list."""
+    tags = [tag.strip() for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
+    if not isinstance(tags, list) or len(tags) > 16 or any(not isinstance(tag, str) or len(tag.encode()) > 255 for tag in tags):
+        raise bad("tags are a text with commas, or a list, of at most 16 words")
+    return tags
+
+
+def delete_user(call: Call) -> Answer:
+    """DELETE /api/users/NAME."""
+    known.remove(call.broker, changed(call).name)
+    return done(call)
+
+
+def delete_users(call: Call) -> Answer:
+    """POST /api/users/bulk-delete: {"users": [name, ...]}."""
+    names = call.json().get("users")
+    if not isinstance(names, list) or any(not isinstance(name, str) for name in names):
+        raise bad("[key_missing,users]")
+    for name in names:
+        refuse_configured(call.broker.access.users.get(name))
+    for name in names:
+        if name in call.broker.access.users:
+            known.remove(call.broker, name)
+    return done(call)
+
+
+# Permissions
+
+
+def rows(call: Call, users: list[Any]) -> Work:
+    """The permissions of users."""
+    host = call.broker.virtual_host
+    return listing.plain(call, [rabbitmq_definitions.a_permission(host, each) for each in users if each.permissions is not None])
+
+
+def permissions(call: Call) -> Work:
+    """/api/permissions, /api/vhosts/VHOST/permissions."""
+    call.host()
+    return rows(call, list(call.broker.access.users.values()))
+
+
+def permissions_of(call: Call) -> Work:
+    """/api/users/NAME/permissions."""
+    return rows(call, [the_user(call)])
+
+
+def permission(call: Call) -> Answer:
+    """/api/permissions/VHOST/USER."""
+    call.host()
+    user_ = the_user(call)
+    if user_.permissions is None:
+        raise answers.not_found()
+    return listing.one(call, rabbitmq_definitions.a_permission(call.broker.virtual_host, user_))
+
+
+def put_permission(call: Call) -> Answer:
+    """PUT /api/permissions/VHOST/USER."""
+    call.host()
+    user_ = changed(call)
+    given = call.json()
+    is_new = user_.permissions is None
+    expressions = [text(given, name) for name in ("configure", "write", "read")]
+    if any(len(each.encode()) > call.broker.limits.argument_size_max for each in expressions):
+        raise bad("a permission is too long")
+    try:
+        known.permit(call.broker, user_, expressions)
+    except ValueError as error:
+        raise bad(str(error)) from None
+    return new_or_not(call, is_new)
+
+
+def delete_permission(call: Call) -> Answer:
+    """DELETE /api/permissions/VHOST/USER."""
+    call.host()
+    user_ = changed(call)
+    if user_.permissions is None:
+        raise answers.not_found()
+    known.permit(call.broker, user_, None)
+    return done(call)
+
+
+# What there is not
+
+
+def nothing(call: Call) -> Answer:
+    """A list of what this broker has none of."""
+    call.host()
+    return answers.of([])
+
+
+def nothing_of_user(call: Call) -> Answer:
+    """The same, of a user."""
+    the_user(call)
+    return answers.of([])
+
+
+def absent(call: Call) -> Answer:
+    """One of what this broker has none of."""
+    raise answers.not_found()
+
+
+def topic_permissions_refused(call: Call) -> Answer:
+    """PUT of a topic permission."""
+    raise bad("this broker does not look at the routing key for a permission")
+
+
+def user_limits_refused(call: Call) -> Answer:
+    """PUT of a user's limit."""
+    raise bad("this broker has no limits for single users; [limits] of its configuration file bounds each connection")

@@ -1,0 +1,500 @@
+"""What can be seen: the functions of the GETs about queues, exchanges, bindings, connections, channels, consumers, virtual hosts, nodes.
+
+Who has only the tag management or policymaker sees his own connections and channels; queues, exchanges and bindings are all to be seen for
+who may enter the virtual host.
+"""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote_plus
+
+from ...core.exchange.registry import TYPES, type_named
+from ...core.management import overview as facts
+from ...core.management import statistics
+from ...core.version import PRODUCT, VERSION
+from . import answers, listing, machine
+from .answers import Answer
+from .call import Call
+from .counts import COUNTED, of_broker
+from .listing import Listed, Row, Work
+from .shapes import DEFAULT_NAME, channel_name
+
+COMPATIBLE = "3.13.7"  # the RabbitMQ whose API this is: clients compare it
+
+
+# The broker
+
+
+def overview(call: Call) -> Answer:
+    """/api/overview."""
+    server, broker = call.server, call.broker
+    history = server.history
+    age = {name: int(call.query.get(name, "0")) if call.query.get(name, "0").isdigit() else 0 for name in AGES}
+    counts = of_broker(broker)
+    rate_ages = age["msg_rates_age"], age["msg_rates_incr"]
+    stats: Row = {}
+    for name in COUNTED:
+        stats[name] = counts[name]
+        stats[name + "_details"] = history.details(name, *rate_ages)
+    queues: Row = {}
+    for name in ("messages", "messages_ready", "messages_unacknowledged"):
+        queues[name] = counts[name]
+        queues[name + "_details"] = history.details(name, age["lengths_age"], age["lengths_incr"])
+    churn: Row = {}
+    for name in ("connection_created", "connection_closed"):
+        churn[name] = counts[name]
+        churn[name + "_details"] = history.details(name)
+    made: Row = {
+        "management_version": COMPATIBLE,
+        "rabbitmq_version": COMPATIBLE,
+        "product_name": PRODUCT,
+        "product_version": VERSION,
+        "erlang_version": "",
+        "erlang_full_version": "",
+        "release_series_support_status": "supported",
+        "cluster_name": broker.name,
+        "cluster_tags": {},
+        "node_tags": {},
+        "default_queue_type": "classic",
+        "node": server.node,
+        "rates_mode": "basic",
+        "sample_retention_policies": {"global": [600], "basic": [600], "detailed": []},
+        "disable_stats": False,
+        "enable_queue_totals": True,
+        "statistics_db_event_queue": 0,
+        "exchange_types": exchange_types(),
+        "message_stats": stats,
+        "churn_rates": churn,
+        "queue_totals": queues,
+        "object_totals": object_totals(call),
+        "listeners": listeners(server) if call.sees_all() else [],
+        "contexts": contexts(server) if call.sees_all() else [],
+    }
+    return answers.of(made)
+
+
+AGES = ("lengths_age", "lengths_incr", "msg_rates_age", "msg_rates_incr")
+
+
+def exchange_types() -> list[Row]:
+    """The types of exchanges that this build carries."""
+    return [{"name": name, "description": "", "enabled": True, "internal_purpose": ""} for name, _ in TYPES if type_named(name) is not None]
+
+
+def object_totals(call: Call) -> Row:
+    """How many of each there are."""
+    totals = facts.totals(call.broker)
+    names = ("channels", "connections", "consumers", "exchanges", "queues")
+    made = {name: totals[name] for name in names}
+    made["exchanges"] += 1  # the default one
+    made["connections"] = sum(each.user is not None for each in call.broker.connections)
+    return made
+
+
+def listeners(server: Any) -> list[Row]:
+    """Where the process listens."""
+    return [
+        {"node": server.node, "protocol": protocol, "ip_address": host, "port": port, "socket_opts": {}}
+        for protocol, host, port in server.listeners
+    ]
+
+
+def contexts(server: Any) -> list[Row]:
+    """Where it listens for HTTP."""
+    return [
+        {"node": server.node, "description": "Leveret management", "path": "/", "port": str(port), "ip": host, "ssl_opts": []}
+        | ({"protocol": "https"} if protocol == "https" else {})
+        for protocol, host, port in server.listeners
+        if protocol in ("http", "https")
+    ]
+
+
+def cluster_name(call: Call) -> Answer:
+    """/api/cluster-name."""
+    return answers.of({"name": call.broker.name})
+
+
+def extensions(call: Call) -> Answer:
+    """/api/extensions: the page has none."""
+    return answers.of([])
+
+
+def auth(call: Call) -> Answer:
+    """/api/auth: no OAuth."""
+    return answers.of({"oauth_enabled": False, "enable_uaa": False, "uaa_client_id": "", "uaa_location": ""})
+
+
+def nodes(call: Call) -> Work:
+    """/api/nodes: the one that there is."""
+    return listing.plain(call, [a_node(call)])
+
+
+def node(call: Call) -> Answer:
+    """/api/nodes/NAME."""
+    check_node(call)
+    return listing.one(call, a_node(call))
+
+
+def node_memory(call: Call) -> Answer:
+    """/api/nodes/NAME/memory."""
+    check_node(call)
+    rss = machine.resident()
+    held = facts.memory(call.broker)
+    arena = held["blocks_used"] * held["block_size"]
+    memory: Row = {"strategy": "rss", "arena": arena, "other": max(rss - arena, 0), "total": {"rss": rss, "allocated": rss, "erlang": rss}}
+    return answers.of({"memory": memory})
+
+
+def check_node(call: Call) -> None:
+    """Raise Refused for another node."""
+    if call.names["node"] not in (call.server.node, call.broker.name):
+        raise answers.not_found()
+
+
+def a_node(call: Call) -> Row:
+    """The node."""
+    server, broker = call.server, call.broker
+    used, total = machine.descriptors()
+    free, limit = machine.disk(server.directory), 0
+    rss = machine.resident()
+    most = broker.octets_max or machine.memory()
+    journal = broker.journal
+    logged = {} if journal is None else journal.log.counters
+    history = server.history
+    made: Row = {
+        "name": server.node,
+        "type": "disc" if journal is not None else "ram",
+        "running": True,
+        "being_drained": False,
+        "os_pid": str(machine.PID),
+        "uptime": broker.uptime_ms - (broker.began_ms or 0),
+        "processors": machine.processors(),
+        "run_queue": 0,
+        "net_ticktime": 0,
+        "rates_mode": "basic",
+        "mem_used": rss,
+        "mem_limit": most,
+        "mem_alarm": False,
+        "mem_calculation_strategy": "rss",
+        "fd_used": used,
+        "fd_total": total,
+        "sockets_used": len(broker.connections),
+        "sockets_total": broker.limits.connection_count_max,
+        "proc_used": 1,
+        "proc_total": 1,
+        "disk_free": free,
+        "disk_free_limit": limit,
+        "disk_free_alarm": bool(journal is not None and journal.log.trouble),
+        "io_write_bytes": logged.get("log_octets", 0),
+        "io_sync_count": logged.get("log_syncs", 0),
+        "db_dir": server.directory or "",
+        "config_files": [],
+        "log_files": ["<stderr>"],
+        "enabled_plugins": ["rabbitmq_management", "rabbitmq_management_agent", "rabbitmq_prometheus"],
+        "partitions": [],
+        "cluster_links": [],
+        "applications": [{"name": "leveret", "description": f"{PRODUCT} on Python {sys.version.split()[0]}", "version": VERSION}],
+        "auth_mechanisms": [{"name": name, "description": "", "enabled": True} for name in ("PLAIN", "SCRAM-SHA-256", "EXTERNAL")],
+        "exchange_types": exchange_types(),
+        "contexts": contexts(server),
+    }
+    for name, source in NODE_RATES:
+        made[name + "_details"] = {"rate": history.rate(source)}
+    for name in ("connection_created", "connection_closed"):
+        made[name] = of_broker(broker)[name]
+        made[name + "_details"] = {"rate": history.rate(name)}
+    return made
+
+
+NODE_RATES = (("io_write_bytes", "log_octets"), ("io_sync_count", "log_syncs"))
+
+
+def limits(call: Call) -> Answer:
+    """/api/leveret/limits: how full each limit is, which no other broker tells."""
+    rows = [{"name": name, "used": used, "max": most} for name, used, most in statistics.pools(call.broker)]
+    rows.append({"name": "memory_max", "used": machine.resident(), "max": call.broker.octets_max or machine.memory()})
+    return answers.of(rows)
+
+
+def status(call: Call) -> Answer:
+    """/api/leveret/status: the overview that AMQP clients get, with the bridges' reports."""
+    broker = call.broker
+    bridges = {name: {"age_ms": broker.uptime_ms - at, **report} for name, (at, report) in broker.bridges.items()}
+    return answers.of(
+        {"overview": facts.overview(broker), "counters": facts.counters(broker), "bridges": bridges, "alerts": call.server.alerts()}
+    )
+
+
+# Queues
+
+
+def queue_list(call: Call) -> Listed:
+    """All queues, as a list has them."""
+    shape = call.server.shapes.queue
+    return Listed(((name, queue) for name, queue in list(call.broker.queues.items()) if may_see(call, queue)), shape)
+
+
+def may_see(call: Call, queue: Any) -> bool:
+    """The broker's own queues are the administrators'."""
+    return not queue.is_own or call.sees_all()
+
+
+def queues(call: Call) -> Work:
+    """/api/queues[/VHOST]."""
+    call.host()
+    return listing.answer(call, queue_list(call))
+
+
+def queue(call: Call) -> Answer:
+    """/api/queues/VHOST/NAME."""
+    return listing.one(call, call.server.shapes.whole_queue(the_queue(call)))
+
+
+def the_queue(call: Call) -> Any:
+    """The queue that the path names. Raises Refused."""
+    call.host()
+    queue_ = call.broker.queues.get(call.names["name"])
+    if queue_ is None or not may_see(call, queue_):
+        raise answers.not_found()
+    return queue_
+
+
+def queue_bindings(call: Call) -> Work:
+    """/api/queues/VHOST/NAME/bindings."""
+    queue_ = the_queue(call)
+    shapes = call.server.shapes
+    rows = [shapes.default_binding(queue_)] + [shapes.binding(each) for each in list(queue_.bound.values())]
+    return listing.plain(call, [row for row in rows if row is not None])
+
+
+# Exchanges, bindings
+
+
+def exchange_row(call: Call, exchange: Any) -> Row | None:
+    """The row of an exchange; None stands for the default one."""
+    row: Row | None = call.server.shapes.default_exchange() if exchange is None else call.server.shapes.exchange(exchange)
+    return row
+
+
+def exchanges(call: Call) -> Work:
+    """/api/exchanges[/VHOST]."""
+    call.host()
+    subjects = [("", None), *call.broker.exchanges.items()]
+    return listing.answer(call, Listed(subjects, lambda each: exchange_row(call, each)))
+
+
+def the_exchange(call: Call, name: str) -> Any:
+    """The exchange that the path names; None: the default one. Raises Refused."""
+    call.host()
+    name = call.names[name]
+    if name in ("", DEFAULT_NAME):
+        return None
+    exchange_ = call.broker.exchanges.get(name)
+    if exchange_ is None:
+        raise answers.not_found()
+    return exchange_
+
+
+def exchange(call: Call) -> Answer:
+    """/api/exchanges/VHOST/NAME."""
+    row = exchange_row(call, the_exchange(call, "name"))
+    if row is None:
+        raise answers.not_found()
+    row.update(incoming=[], outgoing=[])
+    return listing.one(call, row)
+
+
+def exchange_source(call: Call) -> Work:
+    """/api/exchanges/VHOST/NAME/bindings/source."""
+    exchange_ = the_exchange(call, "name")
+    return binding_list(call, default_bindings(call) if exchange_ is None else list(exchange_.bindings.values()))
+
+
+def exchange_destination(call: Call) -> Work:
+    """/api/exchanges/VHOST/NAME/bindings/destination."""
+    exchange_ = the_exchange(call, "name")
+    return binding_list(call, [] if exchange_ is None else list(exchange_.bound.values()))
+
+
+def default_bindings(call: Call) -> list[Any]:
+    """Queues stand for their bindings to the default exchange."""
+    return [each for each in call.broker.queues.values() if may_see(call, each)]
+
+
+def binding_row(call: Call, subject: Any) -> Row | None:
+    """The row of a binding, or of a queue's binding to the default exchange."""
+    shapes = call.server.shapes
+    row: Row | None = shapes.binding(subject) if hasattr(subject, "destination") else shapes.default_binding(subject)
+    return row
+
+
+def binding_list(call: Call, subjects: Iterable[Any]) -> Work:
+    """A list of bindings."""
+    named = [
+        (f"{subject.exchange.name} {subject.destination.name}" if hasattr(subject, "destination") else f" {subject.name}", subject)
+        for subject in subjects
+    ]
+    return listing.answer(call, Listed(named, lambda subject: binding_row(call, subject)))
+
+
+def bindings(call: Call) -> Work:
+    """/api/bindings[/VHOST]."""
+    call.host()
+    subjects = default_bindings(call)
+    for each in call.broker.exchanges.values():
+        subjects.extend(each.bindings.values())
+    return binding_list(call, subjects)
+
+
+def between(call: Call) -> list[Any]:
+    """The bindings from the source to the destination of the path. Raises Refused where one is not there."""
+    source = the_exchange(call, "source")
+    kind, name = call.names["kind"], call.names["destination"]
+    there = (call.broker.queues if kind == "q" else call.broker.exchanges).get(name)
+    if kind not in ("q", "e") or there is None:
+        raise answers.not_found()
+    if source is None:
+        return [there] if kind == "q" else []
+    return [each for each in there.bound.values() if each.exchange is source]
+
+
+def bindings_between(call: Call) -> Work:
+    """/api/bindings/VHOST/e/SOURCE/q/DESTINATION, and to an exchange."""
+    return binding_list(call, between(call))
+
+
+def the_binding(call: Call) -> Any:
+    """The binding that the path names, and its row. Raises Refused."""
+    key = call.names["key"]
+    for each in between(call):
+        row = binding_row(call, each)
+        if row is not None and row["properties_key"] in (key, quote_plus(key).replace("%7E", "~"), quote_plus(key)):
+            return each, row
+    raise answers.not_found()
+
+
+def binding(call: Call) -> Answer:
+    """One binding."""
+    return listing.one(call, the_binding(call)[1])
+
+
+# Connections, channels, consumers
+
+
+def seen_connections(call: Call) -> list[Any]:
+    """The connections that the user sees."""
+    return [each for each in call.broker.connections if each.user is not None and (call.sees_all() or each.user is call.user)]
+
+
+def connections(call: Call) -> Work:
+    """/api/connections, /api/vhosts/VHOST/connections."""
+    call.host()
+    return listing.answer(call, Listed([(each.name, each) for each in seen_connections(call)], call.server.shapes.connection))
+
+
+def connections_of(call: Call) -> Work:
+    """/api/connections/username/NAME."""
+    rows = []
+    for each in seen_connections(call):
+        if each.user.name == call.names["user"]:
+            rows.append({"name": each.name, "node": call.server.node, "user": each.user.name, "vhost": call.broker.virtual_host})
+    return listing.plain(call, rows)
+
+
+def the_connection(call: Call) -> Any:
+    """The connection that the path names. Raises Refused."""
+    for each in call.broker.connections:
+        if each.name == call.names["name"] and each.user is not None:
+            if not call.sees_all() and each.user is not call.user:
+                raise answers.forbidden("User not authorised to access connection")
+            return each
+    raise answers.not_found()
+
+
+def connection(call: Call) -> Answer:
+    """/api/connections/NAME."""
+    row = call.server.shapes.connection(the_connection(call))
+    if row is None:
+        raise answers.not_found()
+    return listing.one(call, row)
+
+
+def channel_list(call: Call, sessions: Iterable[Any]) -> Work:
+    """A list of channels."""
+    subjects = [(channel_name(each), each) for each in sessions if not each.closing]
+    return listing.answer(call, Listed(subjects, call.server.shapes.channel))
+
+
+def connection_channels(call: Call) -> Work:
+    """/api/connections/NAME/channels."""
+    return channel_list(call, the_connection(call).sessions())
+
+
+def channels(call: Call) -> Work:
+    """/api/channels, /api/vhosts/VHOST/channels."""
+    call.host()
+    return channel_list(call, [session for each in seen_connections(call) for session in each.sessions()])
+
+
+def channel(call: Call) -> Answer:
+    """/api/channels/NAME."""
+    for each in seen_connections(call):
+        if call.names["name"].startswith(each.name):
+            for session in each.sessions():
+                if channel_name(session) == call.names["name"]:
+                    row = call.server.shapes.whole_channel(session)
+                    if row is not None:
+                        return listing.one(call, row)
+    raise answers.not_found()
+
+
+def consumers(call: Call) -> Work:
+    """/api/consumers[/VHOST]."""
+    call.host()
+    seen = seen_connections(call)
+    subjects = [
+        (each.tag, each)
+        for queue in call.broker.queues.values()
+        for each in queue.consumers
+        if call.sees_all() or each.channel.connection in seen
+    ]
+    return listing.answer(call, Listed(subjects, call.server.shapes.consumer))
+
+
+# Virtual hosts
+
+
+def a_vhost(call: Call) -> Row:
+    """The one that there is."""
+    broker = call.broker
+    counts = of_broker(broker)
+    history = call.server.history
+    made: Row = {
+        "name": broker.virtual_host,
+        "description": "the virtual host of this broker",
+        "tags": [],
+        "metadata": {"description": "the virtual host of this broker", "tags": []},
+        "tracing": False,
+        "default_queue_type": "classic",
+        "cluster_state": {call.server.node: "running"},
+        "message_stats": {},
+    }
+    for name in ("messages", "messages_ready", "messages_unacknowledged"):
+        made[name] = counts[name]
+        made[name + "_details"] = {"rate": history.rate(name)}
+    for name in COUNTED:
+        made["message_stats"][name] = counts[name]
+        made["message_stats"][name + "_details"] = {"rate": history.rate(name)}
+    return made
+
+
+def vhosts(call: Call) -> Work:
+    """/api/vhosts."""
+    return listing.plain(call, [a_vhost(call)] if call.user.permissions is not None or call.sees_all() else [])
+
+
+def vhost(call: Call) -> Answer:
+    """/api/vhosts/VHOST."""
+    call.host()
+    return listing.one(call, a_vhost(call))

@@ -1,0 +1,317 @@
+"""What the API shows and changes, on a broker with a real client beside it; and that changes are durable when they are answered."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pika
+import pytest
+from api import Api, Served, queue
+
+
+@pytest.fixture
+def client(served):
+    connection = pika.BlockingConnection(pika.URLParameters(served.url))
+    yield connection
+    if connection.is_open:
+        connection.close()
+
+
+def test_the_overview_and_the_node_say_what_there_is(served, api):
+    told = api.get("/overview")
+    assert told["object_totals"].keys() == {"channels", "connections", "consumers", "exchanges", "queues"}
+    assert {each["protocol"] for each in told["listeners"]} == {"amqp", "http"} and told["contexts"][0]["port"] == str(served.http_port)
+    node = api.get("/nodes")[0]
+    assert node["name"] == told["node"] and node["name"].startswith("rabbit@") and node["running"]
+    assert node["mem_used"] > 1 << 20 and node["fd_used"] > 3 and node["uptime"] > 0
+    assert api.get("/nodes/" + node["name"])["name"] == node["name"] and api.get("/nodes/rabbit@nowhere", 404)
+    assert api.get(f"/nodes/{node['name']}/memory")["memory"]["total"]["rss"] > 1 << 20
+    assert {row["name"] for row in api.get("/leveret/limits")} > {"arena_size", "queue_count_max", "memory_max"}
+    assert api.get("/leveret/status")["counters"]["connections"] >= 1
+
+
+def test_a_queue_is_declared_looked_at_and_deleted(api):
+    api.put_queue("calls.q", arguments={"x-max-length": 5}, durable="true")
+    api.put_queue("calls.q", status=204, arguments={"x-max-length": 5})
+    told = api.do("PUT", queue("calls.q"), {"durable": False, "arguments": {"x-max-length": 5}}, 400)
+    assert told == {
+        "error": "bad_request",
+        "reason": "inequivalent arg 'durable' for queue 'calls.q' in vhost '/': received 'false' but current is 'true'",
+    }
+    row = api.get(queue("calls.q"))
+    assert (row["name"], row["type"], row["arguments"], row["durable"]) == ("calls.q", "classic", {"x-max-length": 5}, True)
+    assert api.publish("calls.q", "one") and not api.publish("calls.no", "one")
+    assert api.get(queue("calls.q"))["messages"] == 1
+    assert api.do("DELETE", queue("calls.q") + "?if-empty=true", None, 400)["reason"].endswith("not empty")
+    api.do("DELETE", queue("calls.q") + "?if-unused=true")
+    assert api.get(queue("calls.q"), 404) and api.do("DELETE", queue("calls.q"), None, 404)
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "é☃", '<script>alert("x")</script>', "%2F", "a+b", "..", "a?b#c", "'", "q" * 255])
+def test_names_that_look_like_something_else(api, name):
+    api.put_queue(name)
+    assert api.get(queue(name))["name"] == name
+    assert name in [row["name"] for row in api.get("/queues/%2F?columns=name")]
+    api.do("PUT", "/exchanges/%2F/" + quote(name, ""), {"type": "topic"}, 201)
+    path = f"/bindings/%2F/e/{quote(name, '')}/q/{quote(name, '')}"
+    status, headers, _ = api.call("POST", "/api" + path, {"routing_key": name[:200] + "~#", "arguments": {"a": 1}})
+    assert status == 201
+    (row,) = api.get(path)
+    assert row["routing_key"] == name[:200] + "~#"
+    assert api.get(headers["location"].removeprefix("/api")) == row
+    assert api.publish(name, "hej") and api.messages(name, "ack_requeue_false")[0]["payload"] == "hej"
+    api.do("DELETE", headers["location"].removeprefix("/api"))
+    assert api.get(path) == []
+    api.do("DELETE", "/exchanges/%2F/" + quote(name, ""))
+    api.do("DELETE", queue(name))
+
+
+@pytest.mark.parametrize(
+    "mode, left, redelivered",
+    [("ack_requeue_true", 3, True), ("reject_requeue_true", 3, True), ("ack_requeue_false", 1, None), ("reject_requeue_false", 1, None)],
+)
+def test_get_takes_or_gives_back(api, mode, left, redelivered):
+    api.put_queue("calls.get")
+    for body in ("one", "two", "three"):
+        api.publish("calls.get", body, headers={"x": [1, {"y": None}]}, delivery_mode=2, content_type="text/plain")
+    told = api.messages("calls.get", mode, 2)
+    assert [(each["payload"], each["redelivered"], each["message_count"]) for each in told] == [("one", False, 2), ("two", False, 1)]
+    assert told[0]["properties"] == {"headers": {"x": [1, {"y": None}]}, "delivery_mode": 2, "content_type": "text/plain"}
+    assert api.get(queue("calls.get"))["messages_ready"] == left
+    if redelivered:
+        assert [(each["payload"], each["redelivered"]) for each in api.messages("calls.get")] == [
+            ("one", True),
+            ("two", True),
+            ("three", False),
+        ]
+    api.do("DELETE", queue("calls.get"))
+
+
+def test_rejected_messages_go_to_the_dead_letter_exchange(api):
+    api.put_queue("calls.dead")
+    api.put_queue("calls.dlx", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "calls.dead"})
+    api.publish("calls.dlx", "gone")
+    api.messages("calls.dlx", "reject_requeue_false")
+    (told,) = api.messages("calls.dead", "ack_requeue_false")
+    assert told["payload"] == "gone" and told["properties"]["headers"]["x-death"][0]["reason"] == "rejected"
+
+
+def test_bodies_that_are_no_text_and_cut_ones(api):
+    api.put_queue("calls.octets")
+    given = {
+        "properties": {},
+        "routing_key": "calls.octets",
+        "payload": base64.b64encode(bytes(range(256))).decode(),
+        "payload_encoding": "base64",
+    }
+    assert api.do("POST", "/exchanges/%2F/amq.default/publish", given, 200) == {"routed": True}
+    (told,) = api.messages("calls.octets")
+    assert told["payload_encoding"] == "base64" and base64.b64decode(told["payload"]) == bytes(range(256))
+    (told,) = api.messages("calls.octets", truncate=10)
+    assert told["payload_bytes"] == 256 and told["payload"] == bytes(range(10)).decode()
+    api.do("DELETE", queue("calls.octets") + "/contents")
+    assert api.get(queue("calls.octets"))["messages"] == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"properties": 1, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {"nosuch": 1}, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {"priority": 300}, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {"headers": {"a": 1 << 70}}, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {"headers": {"a" * 300: 1}}, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {"user_id": "other"}, "routing_key": "q", "payload": "", "payload_encoding": "string"},
+        {"properties": {}, "routing_key": "q" * 256, "payload": "", "payload_encoding": "string"},
+        {"properties": {}, "routing_key": 7, "payload": "", "payload_encoding": "string"},
+        {"properties": {}, "routing_key": "q", "payload": "!", "payload_encoding": "base64"},
+        {"properties": {}, "routing_key": "q", "payload": "", "payload_encoding": "rot13"},
+    ],
+)
+def test_a_publish_that_makes_no_sense_is_refused(api, given):
+    assert api.do("POST", "/exchanges/%2F/amq.direct/publish", given, 400)["error"] == "bad_request"
+
+
+def test_lists_are_filtered_sorted_cut_and_reduced(api):
+    for at in range(25):
+        api.put_queue(f"list.{at:02}")
+    for _ in range(3):
+        api.publish("list.07", "x")
+    told = api.get("/queues?page=2&page_size=10&name=%5Elist%5C.&use_regex=true&columns=name")
+    assert (told["page"], told["page_count"], told["filtered_count"], told["item_count"]) == (2, 3, 25, 10)
+    assert told["items"] == [{"name": f"list.{at:02}"} for at in range(10, 20)]
+    told = api.get("/queues?sort=messages&sort_reverse=true&columns=name,messages,message_stats.publish_details.rate")
+    assert told[0] == {"name": "list.07", "messages": 3, "message_stats": {"publish_details": {"rate": 0.0}}}
+    assert api.get("/queues?page=9&page_size=10", 400) and api.get("/queues?page=x", 400) and api.get("/queues?page=1&page_size=501", 400)
+    assert api.get("/queues?name=(&use_regex=true&page=1", 400)["error"] == "bad_request"
+    assert [row["name"] for row in api.get("/queues?name=LIST.1&page=1")["items"]] == [f"list.{at}" for at in range(10, 20)]
+
+
+def test_connections_channels_and_consumers_of_a_real_client(served, api, client):
+    channel = client.channel()
+    channel.basic_qos(prefetch_count=7)
+    channel.confirm_delivery()
+    api.put_queue("calls.consumed")
+    channel.basic_consume("calls.consumed", lambda *_: None, consumer_tag="tag")
+    name = client._impl.params.host  # the peer's own port is in its name
+    rows = api.get("/connections")
+    assert [row["user"] for row in rows] == ["guest"] and rows[0]["protocol"] == "AMQP 0-9-1" and name in rows[0]["peer_host"]
+    path = "/connections/" + quote(rows[0]["name"], "")
+    assert api.get(path)["channels"] == 1 and api.get(path)["state"] == "running"
+    (told,) = api.get(path + "/channels")
+    assert (told["number"], told["prefetch_count"], told["confirm"], told["consumer_count"]) == (1, 7, True, 1)
+    assert api.get("/channels/" + quote(told["name"], ""))["consumer_details"][0]["consumer_tag"] == "tag"
+    (consumer,) = api.get("/consumers/%2F")
+    assert consumer["queue"] == {"name": "calls.consumed", "vhost": "/"} and consumer["ack_required"] and consumer["prefetch_count"] == 7
+    assert api.get(queue("calls.consumed"))["consumer_details"] == [consumer]
+    assert [row["name"] for row in api.get("/connections/username/guest")] == [rows[0]["name"]]
+    assert Api(served.http_port, "viewer").get("/connections") == []
+    assert Api(served.http_port, "viewer").get(path, 401)
+    assert len(Api(served.http_port, "watcher").get("/connections")) == 1
+
+
+def test_a_connection_is_closed_from_here(api, client):
+    rows = api.get("/connections")
+    status, _, _ = api.call("DELETE", "/api/connections/" + quote(rows[0]["name"], ""), headers={"X-Reason": "enough"})
+    assert status == 204
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as told:
+        client.process_data_events(10)
+        client.channel()
+    assert told.value.reply_code == 320 and "enough" in told.value.reply_text
+    assert api.get("/connections") == []
+
+
+def test_users_and_what_they_may(served, api):
+    api.do("PUT", "/users/calls", {"password": "secret", "tags": "management, policymaker"}, 201)
+    assert api.get("/users/calls")["tags"] == ["management", "policymaker"]
+    caller = Api(served.http_port, "calls", "secret")
+    assert caller.get("/whoami")["tags"] == ["management", "policymaker"]
+    assert caller.get("/queues", 401)["reason"] == "User not authorised to access virtual host"
+    assert [row["name"] for row in api.get("/users/without-permissions")] == ["calls", "watcher"]
+    api.do("PUT", "/permissions/%2F/calls", {"configure": "^own", "write": ".*", "read": "^own"}, 201)
+    api.do("PUT", "/permissions/%2F/calls", {"configure": "^own", "write": "", "read": "^own"}, 204)
+    assert api.get("/permissions/%2F/calls")["configure"] == "^own"
+    caller.put_queue("own.q")
+    assert "ACCESS_REFUSED" in caller.do("PUT", queue("other.q"), {}, 401)["reason"]
+    assert caller.do(
+        "POST",
+        "/exchanges/%2F/amq.default/publish",
+        {"properties": {}, "routing_key": "own.q", "payload": "", "payload_encoding": "string"},
+        401,
+    )
+    assert caller.do("PUT", "/users/more", {"password": "x", "tags": ""}, 401)["reason"] == "Not administrator user"
+    api.do("PUT", "/users/calls", {"password": "other", "tags": "management"}, 204)
+    assert caller.call("GET", "/api/whoami")[0] == 401
+    api.do("DELETE", "/permissions/%2F/calls")
+    assert api.get("/permissions/%2F/calls", 404)
+    api.do("DELETE", "/users/calls")
+    assert api.get("/users/calls", 404)
+    assert "configuration file" in api.do("DELETE", "/users/viewer", None, 400)["reason"]
+    api.do("PUT", "/users/bulk", {"password_hash": "", "tags": ["administrator"]}, 201)
+    api.do("POST", "/users/bulk-delete", {"users": ["bulk", "nosuch"]})
+    assert api.get("/users/bulk", 404)
+
+
+def test_policies(served, api):
+    maker = Api(served.http_port, "maker")
+    given = {"pattern": "^pol", "definition": {"max-length": 3}, "priority": 2, "apply-to": "queues"}
+    maker.do("PUT", "/policies/%2F/p", given, 201)
+    maker.do("PUT", "/policies/%2F/p", given, 204)
+    api.put_queue("pol.q")
+    assert api.get(queue("pol.q"))["policy"] == "p" and api.get(queue("pol.q"))["effective_policy_definition"] == {"max-length": 3}
+    assert api.get("/policies/%2F/p") == {"vhost": "/", "name": "p", **given}
+    for wrong in (
+        {},
+        {"pattern": "("},
+        {"pattern": "a", "definition": {"nosuch": 1}},
+        {**given, "apply-to": "x"},
+        {**given, "priority": "y"},
+    ):
+        assert maker.do("PUT", "/policies/%2F/wrong", {"definition": {}, **wrong} if wrong else wrong, 400)["error"] == "bad_request"
+    assert Api(served.http_port, "viewer").do("PUT", "/policies/%2F/p", given, 401)
+    maker.do("DELETE", "/policies/%2F/p")
+    assert api.get("/policies") == [] and api.get(queue("pol.q"))["policy"] is None
+
+
+def test_what_this_broker_has_not_is_listed_empty_and_refused(api):
+    for path in (
+        "/operator-policies",
+        "/parameters",
+        "/parameters/shovel",
+        "/vhost-limits",
+        "/user-limits",
+        "/topic-permissions",
+        "/shovels",
+    ):
+        assert api.get(path) == []
+    for path in ("/operator-policies/%2F/x", "/parameters/shovel/%2F/x", "/vhost-limits/%2F/x", "/user-limits/guest/x", "/vhosts/other"):
+        assert api.do("PUT", path, {}, 400)["reason"].startswith("this broker has")
+    assert api.get("/vhosts/other", 404) and api.do("DELETE", "/vhosts/%2F", None, 400) and api.do("PUT", "/vhosts/%2F", {}, 204) is None
+    assert [row["name"] for row in api.get("/vhosts")] == ["/"]
+
+
+def test_health(served, api):
+    assert api.get("/aliveness-test/%2F") == {"status": "ok"}
+    assert api.get("/health/checks/alarms") == {"status": "ok"}
+    assert api.get(f"/health/checks/port-listener/{served.port}") == {"status": "ok", "port": served.port}
+    told = api.get("/health/checks/port-listener/1", 503)
+    assert (told["status"], told["missing"], sorted(told["ports"])) == ("failed", 1, sorted((served.port, served.http_port)))
+    assert api.get("/health/checks/protocol-listener/amqp")["status"] == "ok"
+    assert api.get("/health/checks/protocol-listener/nosuch", 503)["missing"] == "nosuch"
+    for name in (
+        "local-alarms",
+        "virtual-hosts",
+        "node-is-mirror-sync-critical",
+        "node-is-quorum-critical",
+        "certificate-expiration/1/days",
+    ):
+        assert api.get("/health/checks/" + name)["status"] == "ok"
+
+
+def test_definitions_go_out_and_come_in_again(api):
+    api.put_queue("defs.q", arguments={"x-max-length": 9})
+    api.do("PUT", "/exchanges/%2F/defs.e", {"type": "headers"}, 201)
+    api.do("POST", "/bindings/%2F/e/defs.e/q/defs.q", {"routing_key": "k", "arguments": {"x-match": "all", "a": 1}}, 201)
+    document = api.get("/definitions")
+    assert {"users", "vhosts", "permissions", "policies", "queues", "exchanges", "bindings", "rabbit_version"} <= document.keys()
+    hosted = api.get("/definitions/%2F")
+    assert (
+        "users" not in hosted
+        and {"name": "defs.q", "durable": True, "auto_delete": False, "type": "classic", "arguments": {"x-max-length": 9}}
+        in hosted["queues"]
+    )
+    api.do("DELETE", queue("defs.q"))
+    api.do("DELETE", "/exchanges/%2F/defs.e")
+    api.do("POST", "/definitions/%2F", hosted)
+    assert api.get("/bindings/%2F/e/defs.e/q/defs.q")[0]["arguments"] == {"x-match": "all", "a": 1}
+    boundary = "x123"
+    body = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="d.json"\r\n\r\n{json.dumps(hosted)}\r\n--{boundary}--\r\n'
+    )
+    assert api.call("POST", "/api/definitions", body.encode(), {"Content-Type": "multipart/form-data; boundary=" + boundary})[0] == 204
+    left = api.do("POST", "/definitions", {"queues": [{"name": "defs.q", "durable": True}, {"name": 7}], "parameters": [{}]}, 400)
+    assert "no runtime parameters" in left["reason"]
+    left = api.do("POST", "/definitions", {"queues": [{"name": "defs.r", "durable": True}, {"name": 7}]}, 200)
+    assert len(left["left_out"]) == 1
+    assert api.do("POST", "/definitions", {"queues": 7}, 400)
+
+
+def test_what_was_answered_is_there_after_kill_9(configured, tmp_path):
+    process = Served("--config", configured, "--data", str(tmp_path / "data"))
+    api = Api(process.http_port, "guest")
+    api.put_queue("kept")
+    assert api.publish("kept", "kept", delivery_mode=2)
+    api.do("PUT", "/users/kept", {"password": "kept", "tags": "management"}, 201)
+    api.do("PUT", "/policies/%2F/kept", {"pattern": "^kept$", "definition": {"max-length": 7}}, 201)
+    process.process.kill()
+    process.process.wait()
+    process.stop()
+    process = Served("--config", configured, "--data", str(tmp_path / "data"))
+    try:
+        api = Api(process.http_port, "guest")
+        assert api.get(queue("kept"))["policy"] == "kept"
+        assert [each["payload"] for each in api.messages("kept", "ack_requeue_false")] == ["kept"]
+        assert Api(process.http_port, "kept").get("/whoami")["name"] == "kept"
+    finally:
+        process.stop()
