@@ -151,12 +151,10 @@ def explain(error):
 
 
 def parse(url):
-    """A TcpAddress, WebSocketAddress, HttpAddress, TlsAddress or SerialAddress. Raises UsageError."""
+    """A TcpAddress, WebSocketAddress, TlsAddress or SerialAddress. Raises UsageError."""
     try:
         parts = urlsplit(url)
-        if parts.scheme == "http":
-            return _http(url, parts)
-        if parts.scheme in ("amqps", "wss", "https") or parts.scheme == "amqp" and parts.query:
+        if parts.scheme in ("amqps", "wss") or parts.scheme == "amqp" and parts.query:
             return _tls(url, parts)
         if parts.scheme in ("amqp", "ws"):
             return _tcp(url, parts)
@@ -169,10 +167,13 @@ def parse(url):
 
 def parse_http(url):
     """An HttpAddress, or a TlsAddress of the scheme https; HOST:PORT alone is without TLS. Raises UsageError."""
-    place = parse(url if "://" in url else "http://" + url)
-    if place.scheme not in ("http", "https"):
-        raise UsageError(f"{url!r} is not a place for HTTP; it must be {HTTP_FORMS}")
-    return place
+    try:
+        parts = urlsplit(url if "://" in url else "http://" + url)
+        if parts.scheme in ("http", "https"):
+            return _http(url, parts) if parts.scheme == "http" else _tls(url, parts)
+    except ValueError as error:
+        raise UsageError(f"{url!r} is not a place for HTTP: {error}") from None
+    raise UsageError(f"{url!r} is not a place for HTTP; it must be {HTTP_FORMS}")
 
 
 def settings_of(parts):

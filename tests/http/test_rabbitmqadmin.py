@@ -47,7 +47,7 @@ def test_declare_publish_get_purge_delete(admin):
     assert admin("delete", "queue", "name=adm.q") == "queue deleted\n"
     assert admin("delete", "queue", "name=adm.s") == "queue deleted\n"
     assert admin("delete", "exchange", "name=adm.e") == "exchange deleted\n"
-    assert "Not Found" in admin("delete", "queue", "name=adm.q", status=1)
+    assert "Not found" in admin("delete", "queue", "name=adm.q", status=1)
 
 
 @pytest.mark.parametrize("form", ["tsv", "long", "table", "kvp", "bash", "pretty_json"])
@@ -72,7 +72,7 @@ def test_columns_sorting_and_depth(admin):
     names = [row["name"] for row in rows(text)]
     assert names == sorted(names, reverse=True) and rows(text)[0]["message_stats"]["publish_details"]["rate"] == 0.0
     assert "message_stats.publish_details.rate" in admin("-f", "long", "-d", "3", "list", "queues")
-    assert "adm.a" in admin("-V", "/", "list", "queues") and "Not Found" in admin("-V", "other", "list", "queues", status=1)
+    assert "adm.a" in admin("-V", "/", "list", "queues") and "Not found" in admin("-V", "other", "list", "queues", status=1)
 
 
 def test_users_permissions_and_policies(admin):

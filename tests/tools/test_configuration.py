@@ -212,3 +212,26 @@ def test_a_mistake_in_a_node_is_one_sentence(tmp_path, text, word):
     with pytest.raises(UsageError) as caught:
         config.made_on_use(write(tmp_path, text))
     assert word in str(caught.value)
+
+
+def test_places_for_http(tmp_path):
+    assert config.http("") == []
+    assert config.http(write(tmp_path, "http = ['127.0.0.1:0', 'https://x:1?cert=c&key=k']")) == ["127.0.0.1:0", "https://x:1?cert=c&key=k"]
+    places = [address.parse_http(url) for url in ("h:1", "http://h", "http://h:1?metrics=open", "https://h?cert=c&key=k&metrics=open")]
+    assert [(each.scheme, each.port, each.metrics) for each in places] == [
+        ("http", 1, None),
+        ("http", 15672, None),
+        ("http", 1, "open"),
+        ("https", 15671, "open"),
+    ]
+    for wrong in (
+        "amqp://h:1",
+        "h:x",
+        "http://h:1/path",
+        "http://a@h:1",
+        "http://h?metrics=closed",
+        "https://h:1",
+        "https://h?cert=c&key=k&x=1",
+    ):
+        with pytest.raises(UsageError):
+            config.http(write(tmp_path, f"http = ['{wrong}']"))
