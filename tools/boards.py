@@ -75,7 +75,7 @@ BEHIND = {
 BESIDE = {
     ("amqp_0_9", "streams"): ("core/amqp_0_9/deliver_stream.py",),
     ("amqp_1_0", "streams"): ("core/amqp_1_0/deliver_stream.py",),
-    ("amqp_1_0", "transactions"): ("core/amqp_1_0/transactions.py",),
+    ("amqp_1_0", "transactions"): ("core/amqp_1_0/transactions.py", "core/amqp_1_0/batches.py"),
     ("amqp_0_9", "amqp_1_0"): ("core/amqp_0_9/exact.py",),
 }
 CHOICES = {"amqp_0_9": ("amqp_0_9",), "amqp_1_0": ("amqp_1_0",), "both": ("amqp_0_9", "amqp_1_0")}  # of dialects, for [sizes]

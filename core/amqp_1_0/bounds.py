@@ -14,6 +14,7 @@ WINDOW = const(2048)  # transfers that a session accepts before it opens its win
 OUTGOING_WINDOW = const(0x7FFFFFFF)  # transfers that we could send: what is sent is bounded by the peer's window and the send buffer
 FLOW_ROOM = const(128)  # octets of any flow, and of a disposition without an error
 ATTACH_ROOM = const(512)  # octets of an attach beside its map of what is unsettled
+BATCH = const(0x80013700)  # message-format of a batch (batches.py)
 TAG_MAX = const(32)  # octets of a delivery-tag (section 2.8.7)
 CREDIT = const(200)  # deliveries of an incoming link that may come or be unsettled at a time, at first
 CREDIT_MAX = const(1024)  # of a link whose sender uses it up at once

@@ -13,7 +13,7 @@ from ..outcomes import NO_ROOM, NOT_YET, REFUSED, TAKEN, UNROUTABLE
 from ..parts import needed
 from . import addresses, no_local, nodes, sections, termini
 from .body import begun
-from .bounds import ATTACH_ROOM, GROW_MS, MESSAGE_MAX, TAG_MAX, charge, credit_of, credit_of_settled
+from .bounds import ATTACH_ROOM, BATCH, GROW_MS, MESSAGE_MAX, TAG_MAX, charge, credit_of, credit_of_settled
 from .conditions import INVALID_FIELD, TRANSFER_LIMIT_EXCEEDED, LinkError, SessionError
 from .dynamic import asked
 from .link import FIRST, SECOND, SETTLED, UNSETTLED, Link
@@ -24,6 +24,8 @@ if False:  # for the type checker alone
 
 class Delivery:
     """One of the peer's deliveries: under way, or not settled yet. `error`: a ProtocolError that it is rejected for."""
+
+    format = 0  # message-format
 
     def __init__(self, link, number, tag, settled, second):
         self.link = link
@@ -63,6 +65,7 @@ class IncomingLink(Link):
         self.connection = session.connection
         self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
+        self.batch: "Any" = None  # batches.Batch, where that is one
         self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
         self.in_runs = 0  # deliveries that are not settled, beside those in `unsettled` (dispositions.Run)
         self.flat: "Any" = None  # what the engine knows of it (hot_row.py): a record, its route, where that lies
@@ -220,8 +223,9 @@ class IncomingLink(Link):
         is_known = self.kept is not None and tag in self.kept.accepted
         if tag in self.unsettled or is_known and not fields["resume"]:
             raise LinkError(INVALID_FIELD, "a delivery-tag of a delivery that is not settled (section 2.6.12)")
-        if fields["message-format"] not in (None, 0):
-            raise LinkError(NOT_IMPLEMENTED, "message-format 0x%08x; 0 is served" % fields["message-format"])
+        if fields["message-format"] not in (None, 0, BATCH):
+            words = "message-format 0x%08x; 0 is served, and 0x%08x, the batches of Event Hubs"
+            raise LinkError(NOT_IMPLEMENTED, words % (fields["message-format"], BATCH))
         if fields["resume"] and not is_known:
             ignored = Delivery(self, number, tag, True, False)  # section 2.7.5: as if its sender had settled it, and with nothing new
             ignored.taken = True
@@ -241,6 +245,8 @@ class IncomingLink(Link):
         state = fields["state"]
         if isinstance(state, tuple) and state[0] == "transactional-state":
             delivery.work = transactions().work_of(self.session, state[1], LinkError)
+        if fields["message-format"]:
+            delivery.format = BATCH
         return delivery
 
     def check_settled(self, delivery, more):
@@ -251,7 +257,7 @@ class IncomingLink(Link):
 
     def check_same(self, delivery, fields):
         """Raise when a further transfer of a delivery says something else than the first (section 2.7.5)."""
-        for name, value in (("delivery-id", delivery.number), ("delivery-tag", delivery.tag), ("message-format", 0)):
+        for name, value in (("delivery-id", delivery.number), ("delivery-tag", delivery.tag), ("message-format", delivery.format)):
             if fields[name] is not None and fields[name] != value:
                 raise LinkError(INVALID_FIELD, "another %s within one delivery" % name)
         state = fields["state"]
@@ -281,6 +287,14 @@ class IncomingLink(Link):
         if delivery.taken:
             self.delivery = delivery
             return True
+        if delivery.format:
+            if self.batch is None:
+                self.batch = needed("amqp_1_0.batches", "batches of messages").Batch(self, delivery.work)
+            self.delivery = delivery
+            if self.batch.feed(delivery, octets, at, end, whole):
+                return True
+            self.delivery = None if self.batch.size == 0 else delivery
+            return False
         if delivery.begun:
             return self.rest(delivery, octets, at + delivery.skip, end, whole)
         limits = self.broker.limits
@@ -370,6 +384,9 @@ class IncomingLink(Link):
         if self.delivery.taken:
             self.answered(TAKEN)
             return
+        if self.batch is not None:
+            needed("amqp_1_0.batches", "batches of messages").complete(self)
+            return
         if self.delivery.work is not None:
             transactions().post(self, self.delivery)
             return
@@ -458,6 +475,13 @@ class IncomingLink(Link):
         """Release the message under way; other messages posted in its transaction stay."""
         self.incoming.transaction = None
         self.incoming.abandon()
+        if self.batch is not None:
+            self.end_batch()
+
+    def end_batch(self):
+        """Nothing of the batch under way takes effect."""
+        batch, self.batch = self.batch, None
+        batch.rollback()
 
 
 class Rejected(ProtocolError):

@@ -123,6 +123,23 @@ def scenario_large_event(place):
     equal(texts(received(place, 1, starting_position="-1")) == [text], True)
 
 
+def scenario_batch(place):
+    """The events of a batch are events of their own, in order, each with its properties."""
+    wanted = ["event %d" % number for number in range(500)]
+    with producer(place) as client:
+        batch = client.create_batch(partition_id="0")
+        for text in wanted:
+            event = EventData(text)
+            event.properties = {"text": text}
+            batch.add(event)
+        client.send_batch(batch)
+        client.send_batch([EventData("a"), EventData("b")], partition_id="0")
+    got = received(place, 502, starting_position="-1")
+    equal(texts(got), wanted + ["a", "b"])
+    equal([event.properties[b"text"].decode() for event in got[:500]], wanted)
+    equal([event.sequence_number for event in got], list(range(502)))
+
+
 def scenario_missing_hub(place):
     """A hub that is not there is told."""
     with producer(place, "azure.nowhere") as client:
