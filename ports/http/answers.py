@@ -50,8 +50,8 @@ class Answer:
 class Refused(Exception):
     """A request that is not carried out."""
 
-    def __init__(self, status: int, error: str, reason: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
-        super().__init__(reason)
+    def __init__(self, status: int, error: str, reason: str | list[str], headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(str(reason))
         self.status = status
         self.error = error
         self.reason = reason
@@ -82,8 +82,8 @@ def bad(reason: str) -> Refused:
 
 
 def forbidden(reason: str) -> Refused:
-    """The user is known and may not do this."""
-    return Refused(401, "not_authorized", reason)
+    """The user is known and may not do this: in RabbitMQ's spelling, which is another one than that of a log-in that fails."""
+    return Refused(401, "not_authorised", reason)
 
 
 def not_logged_in(reason: str = "") -> Answer:

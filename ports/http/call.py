@@ -11,8 +11,8 @@ NUMBERS = {"true": True, "false": False}
 
 
 class Call:
-    """`names`: the parts of the path that the route's pattern names, decoded; `query`: the last text of each name behind the ?;
-    `headers`: by their names in small letters."""
+    """`names`: the parts of the path that the route's pattern names, decoded; `query`: the last text of each name behind the ?, `queries`:
+    all; `headers`: by their names in small letters."""
 
     def __init__(
         self, server: Any, user: Any, stream: Any, method: str, path: bytes, query: bytes, body: bytes, headers: dict[str, str]
@@ -27,7 +27,8 @@ class Call:
         self.headers = headers
         self.names: dict[str, str] = {}
         try:
-            self.query = {name: texts[-1] for name, texts in parse_qs(query.decode("ascii"), keep_blank_values=True).items()}
+            self.queries = parse_qs(query.decode("ascii"), keep_blank_values=True)
+            self.query = {name: texts[-1] for name, texts in self.queries.items()}
         except ValueError:
             raise bad("the query is not text") from None
 
@@ -40,20 +41,28 @@ class Call:
         return self.has_tag("administrator", "monitoring")
 
     def host(self) -> str:
-        """The virtual host of the path, which must be the one that there is, and the user's."""
+        """The virtual host of the path, which must be the one that there is."""
         host = self.names.get("vhost", self.broker.virtual_host)
         if host != self.broker.virtual_host and host not in self.broker.virtual_host_aliases:
             raise not_found()
-        if self.user.permissions is None and not self.sees_all():
-            raise forbidden("User not authorised to access virtual host")
         return str(self.broker.virtual_host)
 
     def own_host(self) -> str:
-        """The same for who changes something: without permissions nobody does, whatever his tags."""
+        """The same for who looks into it or changes something in it: without permissions nobody does, whatever his tags."""
         host = self.host()
-        if self.user.permissions is None:
+        if not self.enters():
             raise forbidden("User not authorised to access virtual host")
         return host
+
+    def enters(self) -> bool:
+        """True when the user may enter the virtual host."""
+        return self.user.permissions is not None
+
+    def sees_into(self) -> bool:
+        """Whether a list of all virtual hosts shows the user something; for the one that the path names, who may not enter is refused."""
+        if "vhost" in self.names:
+            self.own_host()
+        return self.enters()
 
     def check(self, permission: int, kind: str, name: str) -> None:
         """Raise ProtocolError unless the user has this permission on the exchange or queue."""

@@ -73,7 +73,7 @@ def put_queue(call: Call) -> Answer:
     is_new = name not in call.broker.queues
     call.check(CONFIGURE, "queue", name)
     allow_forward(call.broker, call.user, "queue_declare", (None, name, made))
-    durable = flag(given, "durable", True)
+    durable = flag(given, "durable")
     call.broker.topology.declare_queue(nobody, name, False, durable, False, flag(given, "auto_delete"), made)
     return new_or_not(call, is_new)
 
@@ -113,7 +113,7 @@ def queue_action(call: Call) -> Answer:
     call.own_host()
     action = text(call.json(), "action")
     if action not in ("sync", "cancel_sync"):
-        raise bad(f"unknown action {action[:64]!r}")
+        raise Refused(400, "bad_request", ["unknown", action[:64]])
     return Answer(204)
 
 
@@ -137,7 +137,7 @@ def put_exchange(call: Call) -> Answer:
         name,
         text(given, "type", "direct"),
         False,
-        flag(given, "durable", True),
+        flag(given, "durable"),
         flag(given, "auto_delete"),
         flag(given, "internal"),
         made,
@@ -204,8 +204,11 @@ def delete_binding(call: Call) -> Answer:
 
 def publish(call: Call) -> Work:
     """POST /api/exchanges/VHOST/NAME/publish: {"routed": true or false}."""
-    exchange = the_exchange(call, "name")
     call.own_host()
+    name = call.names["name"]
+    exchange = "" if name == DEFAULT_NAME else name
+    if exchange and exchange not in call.broker.exchanges:
+        raise bad("404 NOT_FOUND - no " + call.broker.topology.called("exchange", exchange))
     given = call.json()
     for name in ("properties", "routing_key", "payload", "payload_encoding"):
         if name not in given:
@@ -217,7 +220,7 @@ def publish(call: Call) -> Work:
         raise bad("routing_key is longer than 255 octets")
     began = call.broker.uptime_ms
     while True:
-        outcome = messages.publish(call.broker, call.user, "" if exchange is None else exchange.name, key, octets, columns, body)
+        outcome = messages.publish(call.broker, call.user, exchange, key, octets, columns, body)
         if outcome != NO_ROOM:
             break
         if call.broker.uptime_ms - began > WAIT_MS:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from ...core.patterns.expression import Pattern
-from .answers import Answer, Piece, bad, written
+from .answers import Answer, Piece, Refused, bad, written
 from .call import Call, number
 
 AT_ONCE = 50  # rows that are made, or filtered by an expression, before others have their turn
@@ -47,11 +47,14 @@ def answer(call: Call, subjects: Listed) -> Work:
         rows.reverse()
     head, tail = b"[", b"]"
     if "page" in query:
-        size = number(query, "page_size", PAGE_SIZE, 1, PAGE_SIZE_MAX)
-        page = number(query, "page", 1, 1, 1 << 30)
+        try:
+            size = number(query, "page_size", PAGE_SIZE, 1, PAGE_SIZE_MAX)
+            page = number(query, "page", 1, 1, 1 << 30)
+        except Refused as refused:
+            raise Refused(400, "invalid_pagination_parameters", f"Invalid pagination parameters: {refused.reason}") from None
         count = max(1, -(-len(rows) // size))
         if page > count:
-            raise bad(f"page_out_of_range: there are {count} pages")
+            raise Refused(400, "page_out_of_range", f"Page out of range, page: {page} page size: {size}, len: {len(rows)}")
         filtered_count = len(rows)
         rows = rows[(page - 1) * size : page * size]
         about = {

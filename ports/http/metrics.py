@@ -1,11 +1,264 @@
-"""Metrics for Prometheus."""
+"""Metrics in the text format of Prometheus (version 0.0.4), with RabbitMQ's names where the meaning is the same, and leveret_* otherwise.
 
-from .answers import Answer
+    /metrics                       the broker's own, no label names an object
+    /metrics/per-object            and a line for each queue, connection, channel
+    /metrics/detailed?family=...   rabbitmq_detailed_* of the families that are asked for; vhost=... is of the one that there is
+
+A row of a table below is (name, type, words, value); a family's lines stand together, as the format wants it, and go out piece by piece.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ...core.log import figures
+from ...core.management import overview, statistics
+from ...core.version import VERSION
+from . import machine
+from .answers import Answer, Piece
 from .call import Call
+from .counts import of_broker
+from .shapes import channel_name
+from .views import COMPATIBLE
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+AT_ONCE = 200  # lines that are made before others have their turn
+PROTOCOL = {"protocol": "amqp"}  # all families of protocols together
+
+Labels = dict[str, str]
+Sample = tuple[Labels, float]
+GAUGE, COUNTER = "gauge", "counter"
+
+# The broker's counters that have a name in RabbitMQ
+GLOBAL = (
+    ("messages_received_total", "published", "Total number of messages received from publishers"),
+    ("messages_delivered_total", "delivered", "Total number of messages delivered to consumers"),
+    ("messages_acknowledged_total", "settled", "Total number of message acknowledgements received from consumers"),
+    ("messages_redelivered_total", "redelivered", "Total number of messages redelivered to consumers"),
+    ("messages_unroutable_dropped_total", "unroutable", "Total number of messages published as non-mandatory, that were dropped"),
+    ("messages_unroutable_returned_total", "returned", "Total number of messages published as mandatory, that were returned"),
+    ("messages_dead_lettered_total", "dead_lettered", "Total number of messages dead-lettered"),
+)
 
 
 def aggregated(call: Call) -> Answer:
-    return Answer(200, b"", kind="text/plain; version=0.0.4; charset=utf-8")
+    """/metrics."""
+    return Answer(200, pieces(of_all(call)), kind=KIND)
 
 
-per_object = detailed = aggregated
+def per_object(call: Call) -> Answer:
+    """/metrics/per-object."""
+    families = [*OBJECTS["queue_coarse_metrics"], *OBJECTS["queue_consumer_count"], *OBJECTS["queue_metrics"]]
+    families += [*OBJECTS["connection_metrics"], *OBJECTS["channel_metrics"]]
+    return Answer(200, pieces(both(of_all(call, False), of_objects(call, families, "rabbitmq_"))), kind=KIND)
+
+
+def detailed(call: Call) -> Answer:
+    """/metrics/detailed: of the families that are asked for."""
+    families: list[Row] = []
+    host = call.query.get("vhost", call.broker.virtual_host)
+    if host == call.broker.virtual_host or host in call.broker.virtual_host_aliases:
+        for name in call.queries.get("family", ()):
+            families += OBJECTS.get(name, ())
+    return Answer(200, pieces(both(identity(call), of_objects(call, families, "rabbitmq_detailed_"))), kind=KIND)
+
+
+def both(first: Iterable[str], then: Iterable[str]) -> Iterator[str]:
+    """Lines of both."""
+    yield from first
+    yield from then
+
+
+def pieces(lines: Iterable[str]) -> Iterator[Piece]:
+    """Lines as octets, AT_ONCE a piece."""
+    waiting = []
+    for line in lines:
+        waiting.append(line)
+        if len(waiting) >= AT_ONCE:
+            yield "".join(waiting).encode()
+            waiting = []
+    if waiting:
+        yield "".join(waiting).encode()
+
+
+def family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
+    """A family's lines."""
+    yield f"# TYPE {name} {kind}\n# HELP {name} {words}\n"
+    for labels, value in samples:
+        yield f"{name}{labelled(labels)} {number(value)}\n"
+
+
+def labelled(labels: Labels) -> str:
+    """Labels as they stand behind a name."""
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def escaped(text: str) -> str:
+    """A label's value: backslash, quotation mark and line feed have a backslash before them."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def number(value: float) -> str:
+    """A value."""
+    if isinstance(value, int):
+        return str(int(value))
+    return "NaN" if math.isnan(value) else repr(value)
+
+
+def one(value: float, **labels: str) -> list[Sample]:
+    """The samples of a family with one line."""
+    return [(labels, value)]
+
+
+def identity(call: Call) -> Iterator[str]:
+    """Who it is: what RabbitMQ's dashboards join everything with."""
+    node, cluster = call.server.node, call.broker.name
+    about = {"rabbitmq_node": node, "rabbitmq_cluster": cluster, "rabbitmq_cluster_permanent_id": "rabbitmq-cluster-id-" + cluster}
+    yield from family("rabbitmq_identity_info", GAUGE, "RabbitMQ node & cluster identity info", [(about, 1)])
+    about = {"rabbitmq_version": COMPATIBLE, "prometheus_plugin_version": COMPATIBLE, "prometheus_client_version": "", "erlang_version": ""}
+    yield from family(
+        "rabbitmq_build_info", GAUGE, "The API's version", [(about | {"product_name": "Leveret", "product_version": VERSION}, 1)]
+    )
+
+
+def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
+    """The broker's own metrics. `with_queues`: the sums over queues, which have the names of single queues' metrics."""
+    yield from identity(call)
+    broker = call.broker
+    counts = of_broker(broker)
+    totals = overview.totals(broker)
+    counters = overview.counters(broker)
+    used, most = machine.descriptors()
+    for name, kind, value, words in (
+        ("connections", GAUGE, sum(each.user is not None for each in broker.connections), "Connections currently open"),
+        ("channels", GAUGE, totals["channels"], "Channels currently open"),
+        ("consumers", GAUGE, totals["consumers"], "Consumers currently connected"),
+        ("queues", GAUGE, totals["queues"], "Queues available"),
+        ("exchanges", GAUGE, totals["exchanges"], "Exchanges available"),
+        ("connections_opened_total", COUNTER, counts["connection_created"], "Total number of connections opened"),
+        ("connections_closed_total", COUNTER, counts["connection_closed"], "Total number of connections closed or terminated"),
+        ("process_open_fds", GAUGE, used, "Open file descriptors"),
+        ("process_max_fds", GAUGE, most, "Open file descriptors limit"),
+        ("process_open_tcp_sockets", GAUGE, len(broker.connections), "Open TCP sockets"),
+        ("process_max_tcp_sockets", GAUGE, broker.limits.connection_count_max, "Open TCP sockets limit"),
+        ("process_resident_memory_bytes", GAUGE, machine.resident(), "Memory used in bytes"),
+        ("resident_memory_limit_bytes", GAUGE, broker.octets_max or machine.memory(), "Memory high watermark in bytes"),
+        ("disk_space_available_bytes", GAUGE, machine.disk(call.server.directory), "Disk space available in bytes"),
+        ("disk_space_available_limit_bytes", GAUGE, 0, "Free disk space low watermark in bytes"),
+        ("erlang_uptime_seconds", GAUGE, (broker.uptime_ms - (broker.began_ms or 0)) / 1000, "Node uptime"),
+    ):
+        yield from family("rabbitmq_" + name, kind, words, one(value))
+    if with_queues:
+        yield from family("rabbitmq_channel_consumers", GAUGE, "Consumers on a channel", one(totals["consumers"]))
+        for name, key in (("ready", "messages_ready"), ("unacked", "messages_unacknowledged")):
+            yield from family(f"rabbitmq_queue_messages_{name}", GAUGE, f"Messages {name} of all queues", one(counts[key]))
+        yield from family("rabbitmq_queue_messages", GAUGE, "Sum of ready and unacknowledged messages", one(counts["messages"]))
+    for name, source, words in GLOBAL:
+        yield from family("rabbitmq_global_" + name, COUNTER, words, one(counters[source], **PROTOCOL))
+    routed = counters["published"] - counters["unroutable"] - counters["returned"]
+    yield from family("rabbitmq_global_messages_routed_total", COUNTER, "Total number of messages routed", one(routed, **PROTOCOL))
+    yield from alarms(call)
+    yield from of_leveret(call, counters)
+
+
+def alarms(call: Call) -> Iterator[str]:
+    """What keeps publishers waiting."""
+    there = [name for name, _ in call.server.alarms()]
+    for name, key in (("memory_used_watermark", "memory"), ("free_disk_space_watermark", "disk")):
+        yield from family("rabbitmq_alarms_" + name, GAUGE, f"is 1 if the {key} alarm is in effect", one(int(key in there)))
+
+
+def of_leveret(call: Call, counters: dict[str, int]) -> Iterator[str]:
+    """What only this broker has: every counter, every limit, the log and its medium, bridges."""
+    broker = call.broker
+    for name, value in sorted(counters.items()):
+        yield from family(f"leveret_{name}_total", COUNTER, f"The counter {name} since the start", one(value))
+    pools = statistics.pools(broker)
+    yield from family("leveret_limit_used", GAUGE, "How much of a limit is used", [({"limit": name}, used) for name, used, _ in pools])
+    yield from family("leveret_limit_max", GAUGE, "The limit", [({"limit": name}, most) for name, _, most in pools])
+    yield from family("leveret_publishers_waiting", GAUGE, "Connections that are not read until there is room", one(len(broker.held)))
+    yield from family("leveret_http_connections", GAUGE, "Connections of this API", one(len(call.server.connections)))
+    if broker.journal is not None:
+        shown = figures.shown(broker.journal)
+        for name in ("size", "size_max", "segments", "message_octets", "medium_octets", "erases", "amplification", "life_years"):
+            if shown[name] is not None:
+                yield from family("leveret_log_" + name, GAUGE, f"The log: {name}", one(shown[name]))
+        yield from family("leveret_log_trouble", GAUGE, "is 1 while the log cannot be written", one(int(bool(shown["trouble"]))))
+    reports = {name: {"report_age_ms": broker.uptime_ms - at, **report} for name, (at, report) in broker.bridges.items()}
+    keys = sorted({key for report in reports.values() for key, value in report.items() if isinstance(value, (int, float))})
+    for key in keys:
+        samples = [({"bridge": name}, report[key]) for name, report in reports.items() if isinstance(report.get(key), (int, float))]
+        yield from family("leveret_bridge_" + "".join(each if each.isalnum() else "_" for each in key), GAUGE, f"A bridge's {key}", samples)
+
+
+# Of single objects: (kind of object, name, words, value of (server, object))
+
+Row = tuple[str, str, str, Callable[[Any, Any], float]]
+
+
+def figure(name: str) -> Callable[[Any, Any], float]:
+    """A queue's figure."""
+    return lambda server, queue: statistics.of_queue(queue)[name]
+
+
+def session_figure(name: str) -> Callable[[Any, Any], float]:
+    """A session's figure."""
+    return lambda server, session: statistics.of_session(server.broker.tables, session)[name]
+
+
+def messages_of(server: Any, queue: Any) -> float:
+    """Ready and unsettled messages."""
+    return int(queue.message_count() + queue.unsettled_count())
+
+
+QUEUE, CONNECTION, CHANNEL = "queue", "connection", "channel"
+OBJECTS: dict[str, tuple[Row, ...]] = {
+    "queue_coarse_metrics": (
+        (QUEUE, "queue_messages_ready", "Messages ready to be delivered to consumers", figure("ready")),
+        (QUEUE, "queue_messages_unacked", "Messages delivered to consumers but not yet acknowledged", figure("unsettled")),
+        (QUEUE, "queue_messages", "Sum of ready and unacknowledged messages", messages_of),
+    ),
+    "queue_consumer_count": ((QUEUE, "queue_consumers", "Consumers on a queue", lambda server, queue: len(queue.consumers)),),
+    "queue_metrics": (
+        (QUEUE, "queue_messages_bytes", "Size in bytes of ready messages", figure("octets")),
+        (
+            QUEUE,
+            "queue_messages_ram_bytes",
+            "Octets of memory that a queue's messages take",
+            lambda server, queue: statistics.octets_held(queue),
+        ),
+        (QUEUE, "queue_messages_paged_out", "Messages that are only in the log", figure("in_log")),
+    ),
+    "connection_metrics": (
+        (CONNECTION, "connection_channels", "Channels on a connection", lambda server, connection: len(connection.sessions())),
+    ),
+    "channel_metrics": (
+        (CHANNEL, "channel_consumers", "Consumers on a channel", lambda server, session: len(session.consumers)),
+        (CHANNEL, "channel_messages_unacked", "Delivered but not yet acknowledged messages", session_figure("unsettled")),
+        (CHANNEL, "channel_prefetch", "Total limit of unacknowledged messages for all consumers on a channel", session_figure("prefetch")),
+    ),
+}
+OBJECTS["connection_coarse_metrics"] = OBJECTS["connection_metrics"]
+
+
+def of_objects(call: Call, families: Iterable[Row], prefix: str) -> Iterator[str]:
+    """A line for each object of each family."""
+    server, broker = call.server, call.broker
+    for kind, name, words, value in families:
+        yield f"# TYPE {prefix}{name} gauge\n# HELP {prefix}{name} {words}\n"
+        if kind == QUEUE:
+            for queue in list(broker.queues.values()):
+                if broker.queues.get(queue.name) is queue:
+                    yield f"{prefix}{name}{labelled({'vhost': broker.virtual_host, 'queue': queue.name})} {number(value(server, queue))}\n"
+            continue
+        for connection in list(broker.connections):
+            if connection.closed or connection.user is None:
+                continue
+            if kind == CONNECTION:
+                yield f"{prefix}{name}{labelled({'connection': connection.name})} {number(value(server, connection))}\n"
+                continue
+            for session in connection.sessions():
+                if not session.closing:
+                    yield f"{prefix}{name}{labelled({'channel': channel_name(session)})} {number(value(server, session))}\n"

@@ -20,13 +20,14 @@ def row(call: Call, policy: Any) -> Row:
 
 def all_policies(call: Call) -> Work:
     """/api/policies[/VHOST]."""
-    call.host()
+    if not call.sees_into():
+        return listing.plain(call, [])
     return listing.plain(call, [row(call, each) for each in call.broker.policies.by_name.values()])
 
 
 def the_policy(call: Call) -> Any:
     """The policy that the path names. Raises Refused."""
-    call.host()
+    call.own_host()
     policy_ = call.broker.policies.by_name.get(call.names["name"])
     if policy_ is None:
         raise answers.not_found()
@@ -60,7 +61,6 @@ def put_policy(call: Call) -> Answer:
 def delete_policy(call: Call) -> Answer:
     """DELETE /api/policies/VHOST/NAME."""
     policy_ = the_policy(call)
-    call.own_host()
     call.broker.policies.remove(call.broker, policy_.name)
     return done(call)
 

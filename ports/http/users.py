@@ -146,6 +146,8 @@ def permission(call: Call) -> Answer:
 def put_permission(call: Call) -> Answer:
     """PUT /api/permissions/VHOST/USER."""
     call.host()
+    if call.names["user"] not in call.broker.access.users:
+        raise bad("vhost_or_user_not_found")
     user_ = changed(call)
     given = call.json()
     is_new = user_.permissions is None

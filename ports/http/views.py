@@ -59,7 +59,7 @@ def overview(call: Call) -> Answer:
         "default_queue_type": "classic",
         "node": server.node,
         "rates_mode": "basic",
-        "sample_retention_policies": {"global": [600], "basic": [600], "detailed": []},
+        "sample_retention_policies": {"global": [600], "basic": [600], "detailed": [600]},
         "disable_stats": False,
         "enable_queue_totals": True,
         "statistics_db_event_queue": 0,
@@ -242,7 +242,8 @@ def may_see(call: Call, queue: Any) -> bool:
 
 def queues(call: Call) -> Work:
     """/api/queues[/VHOST]."""
-    call.host()
+    if not call.sees_into():
+        return listing.plain(call, [])
     return listing.answer(call, queue_list(call))
 
 
@@ -253,7 +254,7 @@ def queue(call: Call) -> Answer:
 
 def the_queue(call: Call) -> Any:
     """The queue that the path names. Raises Refused."""
-    call.host()
+    call.own_host()
     queue_ = call.broker.queues.get(call.names["name"])
     if queue_ is None or not may_see(call, queue_):
         raise answers.not_found()
@@ -279,14 +280,15 @@ def exchange_row(call: Call, exchange: Any) -> Row | None:
 
 def exchanges(call: Call) -> Work:
     """/api/exchanges[/VHOST]."""
-    call.host()
+    if not call.sees_into():
+        return listing.plain(call, [])
     subjects = [("", None), *call.broker.exchanges.items()]
     return listing.answer(call, Listed(subjects, lambda each: exchange_row(call, each)))
 
 
 def the_exchange(call: Call, name: str) -> Any:
     """The exchange that the path names; None: the default one. Raises Refused."""
-    call.host()
+    call.own_host()
     name = call.names[name]
     if name in ("", DEFAULT_NAME):
         return None
@@ -340,7 +342,8 @@ def binding_list(call: Call, subjects: Iterable[Any]) -> Work:
 
 def bindings(call: Call) -> Work:
     """/api/bindings[/VHOST]."""
-    call.host()
+    if not call.sees_into():
+        return listing.plain(call, [])
     subjects = default_bindings(call)
     for each in call.broker.exchanges.values():
         subjects.extend(each.bindings.values())
@@ -348,15 +351,17 @@ def bindings(call: Call) -> Work:
 
 
 def between(call: Call) -> list[Any]:
-    """The bindings from the source to the destination of the path. Raises Refused where one is not there."""
-    source = the_exchange(call, "source")
-    kind, name = call.names["kind"], call.names["destination"]
-    there = (call.broker.queues if kind == "q" else call.broker.exchanges).get(name)
-    if kind not in ("q", "e") or there is None:
+    """The bindings from the source to the destination of the path."""
+    call.own_host()
+    source, kind = call.names["source"], call.names["kind"]
+    if kind not in ("q", "e"):
         raise answers.not_found()
-    if source is None:
+    there = (call.broker.queues if kind == "q" else call.broker.exchanges).get(call.names["destination"])
+    if there is None:
+        return []
+    if source in ("", DEFAULT_NAME):
         return [there] if kind == "q" else []
-    return [each for each in there.bound.values() if each.exchange is source]
+    return [each for each in there.bound.values() if each.exchange.name == source]
 
 
 def bindings_between(call: Call) -> Work:
@@ -451,7 +456,8 @@ def channel(call: Call) -> Answer:
 
 def consumers(call: Call) -> Work:
     """/api/consumers[/VHOST]."""
-    call.host()
+    if not call.sees_into():
+        return listing.plain(call, [])
     seen = seen_connections(call)
     subjects = [
         (each.tag, each)

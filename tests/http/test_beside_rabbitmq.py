@@ -1,0 +1,250 @@
+"""The same calls to RabbitMQ with its management plugin and to this broker: keys and their types are compared.
+
+ABSENT names what RabbitMQ tells and this broker does not, and why (ports/http/README.md has the table for people). A key that both have
+has the same type in both; what only this broker tells is no fault.
+"""
+
+import json
+import re
+import time
+from urllib.parse import quote
+
+import pika
+import pytest
+from api import Api, Served, queue
+from broker_process import RABBITMQ_SERVER, BrokerProcess, free_port, rabbitmq_installed
+
+pytestmark = pytest.mark.skipif(not rabbitmq_installed(), reason=f"{RABBITMQ_SERVER} is not there: apt install rabbitmq-server")
+
+START_S = 120
+
+# Of paths of keys: what speaks of Erlang, of a cluster, or of what no record here counts
+ABSENT = re.compile(
+    "|".join(
+        (
+            r"garbage_collection",
+            r"reductions",
+            r"backing_queue_status",
+            r"idle_since",
+            r"message_stats\.(confirm|deliver|deliver_no_ack|get|get_empty|get_no_ack|disk_reads|disk_writes|redeliver|return_unroutable"
+            r"|drop_unroutable|publish|publish_in|publish_out|ack|deliver_get)(_details)?\b",
+            r"churn_rates\.(channel|queue)_",
+            r"^\[?\]?\.?(channel|queue)_(closed|created|declared|deleted)",
+            r"(mnesia|queue_index|msg_store|io_(read|reopen|seek|write_avg|write_count|sync_avg))_?",
+            r"ra_open_file_metrics|metrics_gc_queue_length|gc_(num|bytes)|context_switches",
+            r"(fd_used|mem_used|proc_used|sockets_used|disk_free)_details",
+            r"socket_opts|cowboy_opts|contexts\[\]\.(ssl_opts|node)|config_files\[\]|cluster_links|ssl_opts",
+            r"memory\.(?!total)",
+            r"client_properties\.|variable_map",
+            r"(recv|send)_(oct|cnt|pend)",
+            r"cluster_state\.",
+            r"^(global_)?parameters",
+            r"topic_permissions",
+            r"x-queue-type|default_queue_type|description|metadata|tags\[\]",
+            r"samples\[\]|avg(_rate)?$",
+            r"limits\.",
+        )
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """{kind: (the API, its AMQP URL)} of both brokers, each with the same things in it."""
+    port = free_port()
+    rabbitmq = BrokerProcess(
+        "rabbitmq", configuration=f"management.tcp.port = {port}\nmanagement.tcp.ip = 127.0.0.1\n", plugins="rabbitmq_management"
+    )
+    ours = Served()
+    made = {"rabbitmq": Api(port, "guest"), "leveret": Api(ours.http_port, "guest")}
+    connections = []
+    try:
+        wait_for(made["rabbitmq"])
+        for api, process in ((made["rabbitmq"], rabbitmq), (made["leveret"], ours)):
+            connections.append(furnish(api, process.url))
+        wait_for_statistics(made["rabbitmq"])
+        yield made
+    finally:
+        for connection in connections:
+            connection.close()
+        ours.stop()
+        rabbitmq.stop()
+
+
+def wait_for(api):
+    limit = time.monotonic() + START_S
+    while True:
+        try:
+            if api.call("GET", "/api/whoami")[0] == 200:
+                return
+        except OSError:
+            assert time.monotonic() < limit, "RabbitMQ's management does not answer"
+        time.sleep(0.3)
+
+
+def wait_for_statistics(api):
+    """RabbitMQ counts with a delay of some seconds."""
+    limit = time.monotonic() + START_S
+    while True:
+        rows = api.get("/queues/%2F/same.q")
+        if rows.get("messages") == 2 and rows.get("message_stats") and api.get("/channels") and "user" in api.get("/channels")[0]:
+            if api.get("/connections") and "client_properties" in api.get("/connections")[0] and api.get("/consumers"):
+                return
+        assert time.monotonic() < limit, rows
+        time.sleep(0.5)
+
+
+def furnish(api, url):
+    """The same things in both: a queue with two messages, a consumer, an exchange with a binding, a policy, a user."""
+    api.put_queue("same.q", arguments={"x-max-length": 10})
+    api.do("PUT", "/exchanges/%2F/same.e", {"type": "topic"}, 201)
+    api.do("POST", "/bindings/%2F/e/same.e/q/same.q", {"routing_key": "a.#"}, 201)
+    api.do("PUT", "/policies/%2F/same", {"pattern": "^same", "definition": {"max-length": 100}, "apply-to": "queues"}, 201)
+    api.do("PUT", "/users/same", {"password": "same", "tags": "management"}, 201)
+    api.do("PUT", "/permissions/%2F/same", {"configure": "", "write": "", "read": ""}, 201)
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    channel = connection.channel()
+    channel.confirm_delivery()
+    channel.basic_qos(prefetch_count=1)
+    channel.queue_declare("same.consumed")
+    channel.basic_consume("same.consumed", lambda *_: None, consumer_tag="same")
+    for _ in range(2):
+        channel.basic_publish("same.e", "a.b", b"hej")
+    return connection
+
+
+def types_of(value, path="", made=None):
+    """{path of keys: set of the types that stand there}."""
+    made = {} if made is None else made
+    if isinstance(value, dict):
+        for name, each in value.items():
+            types_of(each, f"{path}.{name}" if path else name, made)
+    elif isinstance(value, list):
+        for each in value:
+            types_of(each, path + "[]", made)
+    else:
+        kind = "null" if value is None else "number" if type(value) in (int, float) else type(value).__name__
+        made.setdefault(path, set()).add(kind)
+    return made
+
+
+PATHS = (
+    "/overview /cluster-name /nodes /connections /channels /consumers /consumers/%2F /exchanges /exchanges/%2F "
+    "/exchanges/%2F/same.e /queues /queues/%2F /exchanges/%2F/same.e/bindings/source "
+    "/exchanges/%2F/same.e/bindings/destination /queues/%2F/same.q/bindings /queues/%2F/same.q /queues?page=1 /bindings "
+    "/bindings/%2F /bindings/%2F/e/same.e/q/same.q /bindings/%2F/e/same.e/q/same.q/a.%23 /vhosts /vhosts/%2F "
+    "/vhosts/%2F/permissions /users /users/same /users/same/permissions /users/without-permissions /whoami /permissions "
+    "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /vhost-limits /user-limits "
+    "/topic-permissions /parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
+    "/health/checks/virtual-hosts /health/checks/certificate-expiration/1/days /health/checks/node-is-mirror-sync-critical "
+    "/health/checks/node-is-quorum-critical /health/checks/protocol-listener/amqp /feature-flags /definitions "
+    "/definitions/%2F /vhosts/%2F/connections /connections/username/guest /auth/attempts/NODE /auth/attempts/NODE/source "
+).split()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_both_tell_has_the_same_types(both, path):
+    theirs, ours = (types_of(both[kind].get(path.replace("NODE", both[kind].get("/overview")["node"]))) for kind in ("rabbitmq", "leveret"))
+    missing = [key for key in theirs if key not in ours and not ABSENT.search(key)]
+    assert not missing, (path, missing)
+    for key in theirs.keys() & ours.keys():
+        known, told = theirs[key] - {"null"}, ours[key] - {"null"}
+        assert not known or not told or told <= known or known <= told, (path, key, known, told)
+
+
+CALLS = (
+    ("GET", "/nosuch", None),
+    ("GET", "/queues/%2F/nosuch", None),
+    ("GET", "/queues/nosuch", None),
+    ("GET", "/users/nosuch", None),
+    ("GET", "/nodes/nosuch", None),
+    ("GET", "/policies/%2F/nosuch", None),
+    ("GET", "/connections/nosuch", None),
+    ("GET", "/bindings/%2F/e/same.e/q/nosuch", None),
+    ("GET", "/bindings/%2F/e/nosuch/q/same.q", None),
+    ("GET", "/queues?page=9", None),
+    ("GET", "/queues?page=0", None),
+    ("GET", "/queues?page=1&page_size=501", None),
+    ("GET", "/queues?page=1&name=(&use_regex=true", None),
+    ("GET", "/queues?sort=nosuch", None),
+    ("GET", "/health/checks/port-listener/1", None),
+    ("GET", "/health/checks/protocol-listener/nosuch", None),
+    ("PUT", "/queues/%2F/same.q", {"arguments": {"x-max-length": 10}}),
+    ("PUT", "/queues/%2F/same.q", {"durable": False, "arguments": {"x-max-length": 10}}),
+    ("PUT", "/queues/%2F/same.q", {"arguments": {"x-max-length": 11}}),
+    ("PUT", "/queues/%2F/amq.mine", {}),
+    ("PUT", "/queues/%2F/same.new", {"auto_delete": "true"}),
+    ("DELETE", "/queues/%2F/same.q?if-empty=true", None),
+    ("DELETE", "/queues/%2F/same.new", None),
+    ("DELETE", "/queues/%2F/same.new", None),
+    ("PUT", "/exchanges/%2F/same.e", {"type": "topic"}),
+    ("PUT", "/exchanges/%2F/same.e", {"type": "direct"}),
+    ("PUT", "/exchanges/%2F/same.f", {"type": "nosuch"}),
+    ("DELETE", "/exchanges/%2F/amq.topic", None),
+    ("DELETE", "/exchanges/%2F/nosuch", None),
+    ("POST", "/bindings/%2F/e/same.e/q/same.q", {"routing_key": "b"}),
+    ("POST", "/bindings/%2F/e/nosuch/q/same.q", {"routing_key": "b"}),
+    ("POST", "/bindings/%2F/e/same.e/q/nosuch", {"routing_key": "b"}),
+    ("DELETE", "/bindings/%2F/e/same.e/q/same.q", None),
+    ("DELETE", "/bindings/%2F/e/same.e/q/same.q/b", None),
+    ("DELETE", "/bindings/%2F/e/same.e/q/same.q/b", None),
+    ("POST", "/exchanges/%2F/same.e/publish", {"properties": {}, "routing_key": "no", "payload": "", "payload_encoding": "string"}),
+    ("POST", "/exchanges/%2F/nosuch/publish", {"properties": {}, "routing_key": "no", "payload": "", "payload_encoding": "string"}),
+    ("POST", "/exchanges/%2F/same.e/publish", {"properties": {}}),
+    ("POST", "/queues/%2F/same.q/get", {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
+    ("POST", "/queues/%2F/same.q/get", {"count": 1}),
+    ("POST", "/queues/%2F/nosuch/get", {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
+    ("POST", "/queues/%2F/same.q/actions", {"action": "nosuch"}),
+    ("PUT", "/users/same.u", {"tags": "management"}),
+    ("PUT", "/users/same.v", {"password": "x"}),
+    ("DELETE", "/users/nosuch", None),
+    ("PUT", "/permissions/%2F/nosuch", {"configure": "", "write": "", "read": ""}),
+    ("PUT", "/permissions/%2F/same", {"configure": "("}),
+    ("DELETE", "/permissions/%2F/nosuch", None),
+    ("PUT", "/policies/%2F/same.p", {"pattern": "^x"}),
+    ("PUT", "/policies/%2F/same.p", {"pattern": "^x", "definition": {"nosuch": 1}}),
+    ("DELETE", "/policies/%2F/nosuch", None),
+    ("PUT", "/vhosts/%2F", {}),
+    ("DELETE", "/connections/nosuch", None),
+    ("POST", "/overview", {}),
+)
+# Of these calls the status is another one, on purpose: (ours, theirs)
+OTHERWISE = {("GET", "/nodes/nosuch"): (404, 500)}
+
+
+@pytest.mark.parametrize("at", range(len(CALLS)), ids=[f"{method} {path}" for method, path, _ in CALLS])
+def test_a_call_has_the_same_status_and_keys(both, at):
+    method, path, body = CALLS[at]
+    theirs, ours = (both[kind].call(method, "/api" + path, body) for kind in ("rabbitmq", "leveret"))
+    assert (ours[0], theirs[0]) == OTHERWISE.get((method, path), (theirs[0], theirs[0])), (theirs, ours)
+    if theirs[2] and ours[2] and theirs[0] != 405:
+        theirs_json, ours_json = json.loads(theirs[2]), json.loads(ours[2])
+        assert method == "GET" and theirs[0] == 200 or types_of(theirs_json).keys() == types_of(ours_json).keys(), (theirs_json, ours_json)
+
+
+def test_connections_are_named_and_closed_alike(both):
+    for api in both.values():
+        (row,) = api.get("/connections")
+        assert api.get("/connections/" + quote(row["name"], ""))["name"] == row["name"]
+        assert api.get(queue("same.consumed"))["consumer_details"][0]["consumer_tag"] == "same"
+
+
+USERS = {"low": "management", "pol": "policymaker", "mon": "monitoring", "none": ""}
+SEEN = "/overview /queues /queues/%2F /users /nodes /policies /parameters /connections /vhosts /definitions /permissions /whoami".split()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_tags_open_the_same_doors(both, user):
+    for api in both.values():
+        api.do("PUT", "/users/" + user, {"password": user, "tags": USERS[user]}, 201)
+    callers = {kind: Api(api.port, user) for kind, api in both.items()}
+    for path in SEEN:
+        theirs, ours = (callers[kind].call("GET", "/api" + path) for kind in ("rabbitmq", "leveret"))
+        assert theirs[0] == ours[0], (user, path, theirs, ours)
+        if theirs[0] == 401:
+            assert json.loads(theirs[2])["error"] == json.loads(ours[2])["error"] == "not_authorised"
+        elif path == "/queues":
+            assert theirs[2] == ours[2] == b"[]"
+    for method, path, body in (("PUT", "/queues/%2F/z", {}), ("PUT", "/policies/%2F/z", {"pattern": "a", "definition": {"max-length": 1}})):
+        theirs, ours = (callers[kind].call(method, "/api" + path, body) for kind in ("rabbitmq", "leveret"))
+        assert theirs[0] == ours[0] == 401, (user, path, theirs, ours)

@@ -1,0 +1,98 @@
+"""Metrics: read by prometheus_client's own parser; names are RabbitMQ's where the meaning is, and each family comes once."""
+
+import pika
+import pytest
+from api import Api, Served, queue
+from prometheus_client.parser import text_string_to_metric_families
+
+# What RabbitMQ's public dashboard reads and this broker has; the rest is in ports/http/README.md.
+DASHBOARD = (
+    "identity_info build_info connections channels consumers queues channel_consumers connections_opened connections_closed "
+    "queue_messages_ready queue_messages_unacked process_max_fds process_open_fds process_max_tcp_sockets "
+    "process_open_tcp_sockets process_resident_memory_bytes resident_memory_limit_bytes disk_space_available_bytes "
+    "global_messages_acknowledged global_messages_received global_messages_redelivered global_messages_routed "
+    "global_messages_unroutable_dropped global_messages_unroutable_returned global_messages_delivered erlang_uptime_seconds"
+).split()
+HOSTILE = 'a"b\\c\nd{}e=, #'
+
+
+def families(text):
+    """The families of a text by name; each is there once."""
+    made = list(text_string_to_metric_families(text))
+    names = [each.name for each in made]
+    assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
+    return {each.name: each for each in made}
+
+
+def scrape(api, path="/metrics"):
+    status, headers, body = api.call("GET", path)
+    assert status == 200 and headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8", (status, body)
+    return families(body.decode())
+
+
+@pytest.fixture
+def client(served, api):
+    api.put_queue(HOSTILE)
+    connection = pika.BlockingConnection(pika.URLParameters(served.url))
+    channel = connection.channel()
+    channel.queue_declare("metrics.q")
+    for _ in range(5):
+        channel.basic_publish("", "metrics.q", b"x")
+    channel.basic_get("metrics.q")
+    yield connection
+    connection.close()
+    for name in api.get("/queues?columns=name"):
+        api.do("DELETE", queue(name["name"]))
+
+
+def test_the_aggregated_metrics_are_what_dashboards_read(api, client):
+    told = scrape(api)
+    assert {"rabbitmq_" + name for name in DASHBOARD} <= told.keys()
+
+    def value(name):
+        return sum(sample.value for sample in told[name].samples)
+
+    assert value("rabbitmq_connections") == 1 and value("rabbitmq_channels") == 1 and value("rabbitmq_queues") == 2
+    assert value("rabbitmq_queue_messages_ready") == 4 and value("rabbitmq_queue_messages_unacked") == 1
+    assert value("rabbitmq_global_messages_received") >= 5 and value("leveret_published") == value("rabbitmq_global_messages_received")
+    (sample,) = told["rabbitmq_identity_info"].samples
+    assert set(sample.labels) == {"rabbitmq_node", "rabbitmq_cluster", "rabbitmq_cluster_permanent_id"}
+    assert {sample.labels["limit"] for sample in told["leveret_limit_max"].samples} > {"arena_size", "connection_count_max"}
+    assert not any("queue" in sample.labels for each in told.values() for sample in each.samples)
+
+
+def test_single_objects_with_any_name(api, client):
+    told = scrape(api, "/metrics/per-object")
+    ready = {sample.labels["queue"]: sample.value for sample in told["rabbitmq_queue_messages_ready"].samples}
+    # A name of a queue has no line feeds (core/SPEC.md)
+    assert ready == {"metrics.q": 4, HOSTILE.replace("\n", ""): 0}
+    assert [sample.value for sample in told["rabbitmq_connection_channels"].samples] == [1]
+    assert [sample.value for sample in told["rabbitmq_channel_messages_unacked"].samples] == [0]
+
+
+def test_the_families_that_are_asked_for(api, client):
+    told = scrape(api, "/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count&vhost=%2F")
+    ours = {name for name in told if name.startswith("rabbitmq_detailed_")}
+    assert ours == {"rabbitmq_detailed_queue_" + name for name in ("messages_ready", "messages_unacked", "messages", "consumers")}
+    assert not any(name.startswith("rabbitmq_detailed_") for name in scrape(api, "/metrics/detailed"))
+    told = scrape(api, "/metrics/detailed?family=queue_coarse_metrics&vhost=other")
+    assert not any(name.startswith("rabbitmq_detailed_") for name in told)
+
+
+def test_who_may_scrape(served, api):
+    caller = Api(served.http_port, "x")
+    caller.header = ""
+    for path_ in ("/metrics", "/metrics/per-object"):
+        assert caller.call("GET", path_, headers={"Authorization": ""})[0] == 200  # this machine needs no user
+    assert Api(served.http_port, "viewer").call("GET", "/metrics")[0] == 401
+    assert Api(served.http_port, "watcher").call("GET", "/metrics")[0] == 200
+    assert Api(served.http_port, "guest", "wrong").call("GET", "/metrics")[0] == 401
+
+
+def test_a_durable_broker_tells_of_its_log(tmp_path):
+    process = Served("--data", str(tmp_path))
+    try:
+        told = scrape(Api(process.http_port, "guest"))
+        assert {"leveret_log_size", "leveret_log_size_max", "leveret_log_syncs", "leveret_log_octets"} <= told.keys()
+    finally:
+        process.stop()
