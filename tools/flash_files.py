@@ -16,7 +16,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, generate_viper, leave_out, put_numbers, put_together, short_arguments, short_names
+from . import boards, called_once, generate_viper, leave_out, put_numbers, put_together, short_arguments, short_names
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -80,6 +80,7 @@ def sources(board, native, holders=None):
         starting = [str(file.octets, "utf-8") for file in starters()]
         tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
         tree = put_together.put_together(tree, entries(board), holders)
+        tree = called_once.put_in_place(tree, starting)
         tree = short_names.shortened(short_arguments.shortened(tree, starting), starting)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
