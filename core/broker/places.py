@@ -49,23 +49,32 @@ class Places:
             if len(self.surplus) >= limits.surplus_count_max:
                 self.surplus[0].finish()
         buffers = self.surplus_buffers if full else self.buffers
-        if buffers:
-            pair = buffers.pop()
-            pair[0].reset()
-            pair[1].reset()
-        else:
-            engine = self.broker.tables.engine
-            pair = (
-                ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine),
-                engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size),
-            )
+        if not buffers:
+            self.make_buffers(1, full)
         self.broker.connections.append(connection)
-        if full:
-            self.surplus.append(connection)
-        else:
-            self.strangers.append(connection)
+        try:
+            (self.surplus if full else self.strangers).append(connection)
+        except MemoryError:
+            self.broker.connections.remove(connection)
+            raise
+        if not full:
             self.broker.counters["connections"] += 1
+        pair = buffers.pop()
+        pair[0].reset()
+        pair[1].reset()
         return pair
+
+    def make_buffers(self, count, full=False):
+        """Make the buffers of so many more connections (`full`: of connections beyond the maximum).
+
+        Where the heap may fall into pieces it is done for all of them at the start. Raises MemoryError.
+        """
+        limits = self.broker.limits
+        engine = self.broker.tables.engine
+        for _ in range(count):
+            receive = ReceiveBuffer(SURPLUS_RECEIVE if full else limits.receive_buffer_size, engine)
+            send = engine.send_buffer(SURPLUS_SEND if full else limits.send_buffer_size)
+            (self.surplus_buffers if full else self.buffers).append((receive, send))
 
     def admit(self, connection, user):
         """A connection has logged in."""

@@ -145,3 +145,42 @@ def test_a_silent_stream_of_a_serial_line_gives_way_and_the_line_serves_the_next
     guests[0].connection.finish()
     ends(Maker(), make)
     assert not made[1].closed and broker.counters["strangers_closed"] == 1
+
+
+class Full(list):
+    """A list that the heap has no room for."""
+
+    def append(self, _):
+        raise MemoryError
+
+
+def test_all_buffers_are_made_at_the_start_and_used_again():
+    broker = crowded(places=3)
+    broker.places.make_buffers(3)
+    made = list(broker.places.buffers)
+    assert len(made) == 3
+    for _ in range(2):
+        peers = [From(broker, "10.0.0.1", True) for _ in range(3)]
+        assert not broker.places.buffers and {id(peer.connection.receive) for peer in peers} == {id(pair[0]) for pair in made}
+        for peer in peers:
+            peer.connection.received(0)
+        assert len(broker.places.buffers) == 3
+
+
+def test_a_heap_that_is_used_up_costs_the_new_connection_alone():
+    broker = crowded()
+    first = From(broker, "10.0.0.1", True)
+    strangers = broker.places.strangers
+    for name, where in (("strangers", broker.places), ("connections", broker)):
+        before = getattr(where, name)
+        setattr(where, name, Full(before))
+        count = len(broker.connections)
+        try:
+            From(broker, "10.0.0.1")
+            raise AssertionError("it has no place")
+        except MemoryError:
+            pass
+        assert len(broker.connections) == count and broker.places.strangers == strangers
+        setattr(where, name, before)
+    broker.places.make_buffers(1)
+    assert not From(broker, "10.0.0.1", True).connection.closed and not first.connection.closed
