@@ -11,6 +11,7 @@ import os
 from ..core.access.permissions import Access, User, default
 from ..core.broker.broker import Broker
 from ..core.connection.connection import Connection
+from ..core.errors import words_of
 from ..core.limits import BOARD, Limits, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
@@ -82,15 +83,26 @@ class Gateway:
             self._to_bridge = uplink.checked(wanted["bridges"])
         self.loop = Loop(self.limits.connection_count_max + self.limits.surplus_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
         self._said = {}
+        self._parts = []  # (name, what is called with the time in each round)
+        try:
+            self._open_parts(wanted)
+        except BaseException:  # said by who began it; what has been opened is closed
+            if self.store is not None:
+                self.store.close()
+            raise
+
+    def _open_parts(self, wanted):
         if wanted["store"] is not None:
             from . import keeping
 
             self.store, report = keeping.keep(self.broker, wanted["store"])
+            self._parts.append(("the log", self._watch_log))
             say(report)
         if wanted["sensor"] is not None:
             from .sensor import Sensor
 
             self.sensor = Sensor(self.broker, wanted["name"], wanted["sensor"], say)
+            self._parts.append(("the sensor", self.sensor.step))
         if wanted["serial"] is not None:
             self._open_line(wanted["serial"])
         self._open_network()
@@ -99,7 +111,9 @@ class Gateway:
         gc.collect()
         nonce = os.urandom(NONCE_SIZE)
         try:
-            return Broker(self.limits, nonce, access_of(self.wanted["users"], self.limits, nonce), say)
+            broker = Broker(self.limits, nonce, access_of(self.wanted["users"], self.limits, nonce), say)
+            broker.places.make_buffers(self.limits.connection_count_max)  # now: later the heap may have no hole that is large enough
+            return broker
         except MemoryError:
             gc.collect()
             free = gc.mem_free() if hasattr(gc, "mem_free") else 0
@@ -124,12 +138,14 @@ class Gateway:
             from .interface import Interface
 
             self.interface = Interface(wanted)
+            self._parts.append(("the network", self._watch_network))
         else:
             self._listen(wanted["listen"]["host"])
         if wanted["ntp"]:
             from .clock import Clock
 
             self.clock = Clock(wanted["ntp"], say)
+            self._parts.append(("the clock", self._watch_clock))
 
     def _listen(self, address):
         """Serve AMQP; done once, and said again whenever the board's address is another. Raises CannotStart."""
@@ -144,6 +160,7 @@ class Gateway:
             from . import uplink
 
             self.bridges = uplink.start(self.loop, self.broker, self._to_bridge)
+            self._parts.append(("the bridges", self._step_bridges))
             self._to_bridge = []
 
     def _accept(self, stream):
@@ -158,17 +175,21 @@ class Gateway:
         wait_ms = STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms())
         self.loop.step(wait_ms if self.bridges is None else self.bridges.wait_ms(wait_ms))
         now = port_clock.now_ms()
-        if self.interface is not None:
-            self._watch_network(now)
-        if self.clock is not None:
-            self.clock.tick(now, self.interface is None or self.interface.address != "")
-        if self.sensor is not None:
-            self.sensor.step(now)
-        if self.bridges is not None:
-            self.bridges.step()
-        if self.store is not None:
-            self._tell("the log", self.broker.journal.log.trouble, "the log can be written again")
+        for name, tend in self._parts:
+            try:
+                tend(now)
+            except Exception as error:  # an error of ours, or the heap is used up: told, and all else serves on
+                self.broker.guard.trouble("%s", name, error)
         watchdog.feed()
+
+    def _watch_clock(self, now):
+        self.clock.tick(now, self.interface is None or self.interface.address != "")
+
+    def _step_bridges(self, now):
+        self.bridges.step()
+
+    def _watch_log(self, now):
+        self._tell("the log", self.broker.journal.log.trouble, "the log can be written again")
 
     def _watch_network(self, now):
         before = self.interface.address
@@ -185,10 +206,25 @@ class Gateway:
             say(trouble or good)
 
     def stop(self):
-        """Close connections with the handshake, write the log to the medium, and release all parts.
+        """Close connections with the handshake, write the log to the medium, and release all parts: the store is closed whatever fails.
 
         The line goes first: input of a console from now on is for the REPL.
         """
+        try:
+            for end in (self._end_connections, self.loop.close):
+                try:
+                    end()
+                except Exception as error:  # an error of ours: told, and what is to be kept is written all the same
+                    say("connections could not be closed: %s" % words_of(error))
+        finally:
+            if self.store is not None:
+                try:
+                    if not self.broker.journal.finish():
+                        say("not everything could be written: %s" % self.broker.journal.log.trouble)
+                finally:
+                    self.store.close()
+
+    def _end_connections(self):
         self.loop.stop_listening()
         for slot in list(self.loop.used):
             if self.loop.streams[slot] is self.line:
@@ -203,11 +239,6 @@ class Gateway:
             self.loop.step(STEP_MS)
         for connection in list(self.broker.connections):  # peers that do not answer: their exclusive queues go all the same
             connection.finish()
-        self.loop.close()
-        if self.store is not None:
-            if not self.broker.journal.finish():
-                say("not everything could be written: %s" % self.broker.journal.log.trouble)
-            self.store.close()
 
 
 def admitted(connection):

@@ -12,11 +12,13 @@ import types
 import pytest
 
 from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 from leveret.firmware import clock, gateway, interface, line, settings, watchdog
 from leveret.firmware.say import CannotStart
 from leveret.firmware.sensor import Sensor
 from leveret.ports.clock import seconds
+from leveret.ports.tcp import SocketStream
 
 
 class Timer:
@@ -318,3 +320,81 @@ def test_what_an_interpreter_lacks_is_a_sentence(board, monkeypatch):
     monkeypatch.setitem(sys.modules, "network", None)
     with pytest.raises(CannotStart, match="has no module network"):
         interface.Interface(dict(settings.DEFAULTS, wifi={"ssid": "x"}))
+
+
+def stopping(folder):
+    """A gateway with a store, a listener and a connection: (it, the calls of its store's `close`, the peer's socket)."""
+    wanted = dict(settings.DEFAULTS, listen={"host": "127.0.0.1", "port": 0}, store={"kind": "folder", "path": folder})
+    made = gateway.Gateway(wanted)
+    ours, peer = socket.socketpair()
+    made.loop.add(SocketStream(ours, "peer"), Connection(made.broker, "peer"))
+    peer.send(b"AMQP\0\0\x09\x01")
+    made.loop.step(0)
+    closed = []
+    store, closing = made.store, made.store.close
+
+    def close():
+        closed.append(True)
+        closing()
+
+    store.close = close
+    return made, closed, peer
+
+
+def test_the_store_is_closed_whichever_call_fails_before(board, capsys, monkeypatch):
+    """An error is raised at the n-th call within `stop`, for every n."""
+    monkeypatch.setattr(gateway, "STOP_MS", 1)
+    monkeypatch.setattr(gateway, "STEP_MS", 0)
+    number = 0
+    while True:
+        number += 1
+        made, closed, peer = stopping("log")
+        counts = [0]
+        closers = (made.store.close.__code__, gateway.Gateway.stop.__code__)
+
+        def fail(frame, event, argument, counts=counts, closed=closed, closers=closers):
+            if event == "call" and not closed and frame.f_code not in closers:
+                counts[0] += 1
+                if counts[0] == number:
+                    raise MemoryError
+            return
+
+        sys.settrace(fail)
+        try:
+            made.stop()
+        except MemoryError:
+            pass
+        finally:
+            sys.settrace(None)
+            peer.close()
+        assert closed == [True], number
+        if counts[0] < number:
+            break
+    assert number > 20
+
+
+def test_what_has_been_opened_is_closed_when_another_part_cannot_start(board, monkeypatch):
+    from leveret.ports.store_littlefs import FolderStore
+
+    closed = []
+    monkeypatch.setattr(FolderStore, "close", lambda store: closed.append(store))
+    wanted = dict(settings.DEFAULTS, serial={"line": 7}, store={"kind": "folder", "path": "log"})
+    with pytest.raises(ValueError, match="does not exist"):
+        gateway.Gateway(wanted)
+    assert len(closed) == 1
+
+
+def test_a_part_that_raises_is_told_and_the_rest_serves_on(board, capsys):
+    made, _, peer = stopping("log")
+    tended = []
+
+    def raises(now):
+        raise MemoryError("1024 octets")
+
+    made._parts = [("the sensor", raises), ("the clock", tended.append)]
+    for _ in range(3):
+        made.step()
+    assert len(tended) == 3 and made.broker.counters["internal_errors"] == 3
+    assert capsys.readouterr().out.count("an error of this broker in the work for the sensor: MemoryError: 1024 octets") == 1
+    made.stop()
+    peer.close()
