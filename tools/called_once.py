@@ -78,7 +78,7 @@ class Call:
 
     def __init__(self, function, block, statement, call):
         self.function, self.block, self.statement, self.call = function, block, statement, call
-        self.targets = getattr(statement, "targets", None)
+        self.targets = getattr(statement, "targets", [])
         of = call.func
         self.by_self = isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) and of.value.id == "self"
         self.name = of.attr if self.by_self else of.id if isinstance(of, ast.Name) else None
@@ -198,8 +198,8 @@ class File:
 
     def written(self, named, unhurried):
         """The text with its functions in place. `named`: how often all sources name each thing."""
-        functions = [(head, each) for head in self.tree.body for each in (head.body if isinstance(head, ast.ClassDef) else (head,))]
-        functions = [(head, each) for head, each in functions if isinstance(each, ast.FunctionDef)]
+        every = [(head, each) for head in self.tree.body for each in (head.body if isinstance(head, ast.ClassDef) else [head])]
+        functions = [(head, each) for head, each in every if isinstance(each, ast.FunctionDef)]
         calls = {call.name: (head, call) for head, caller in functions for call in calls_in(caller, caller)}
         changed = []
         gone = set()
