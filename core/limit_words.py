@@ -117,4 +117,8 @@ WORDS = {
         "seconds for which a content is kept that nobody goes on staging, or publishes",
         "it is removed, and counted as staged_expired",
     ),
+    "session_timeout_s": (
+        "seconds that a session of AMQP 0-10 lives beyond its transport; a quarter of channel_count_max sessions do",
+        "granted to who asks for more; 0 to a further session",
+    ),
 }

@@ -1,4 +1,5 @@
-"""Limits of AMQP 1.0 and of staged contents, which few boards carry: further rows of limits.py, which has them where this file is."""
+"""Limits of AMQP 1.0 and 0-10 and of staged contents, which few boards carry: further rows of limits.py, which has them where this file
+is."""
 
 # name, gateway default, board default, least, most
 ROWS = (
@@ -8,4 +9,5 @@ ROWS = (
     ("staged_memory_max", 4 << 20, 4096, 0, 1 << 40),
     ("staged_size_max", 1 << 32, 0, 0, 1 << 50),
     ("staged_age_s", 86400, 86400, 1, 1 << 30),
+    ("session_timeout_s", 3600, 60, 0, 1 << 30),
 )

@@ -69,7 +69,7 @@ class Browsing(Subscription):
             if not self.has_passed(level, position):
                 if not (self.messages and self.octets):
                     return True
-                if looked_at == LOOKS_MAX or steps > STEPS_MAX or session.session.replies or session.session.outgoing.active():
+                if looked_at == LOOKS_MAX or steps > STEPS_MAX or is_busy(session):
                     return False
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]
@@ -104,6 +104,11 @@ class Browsing(Subscription):
         write(self, message, header, pieces)
         self.used(size)
         return True
+
+
+def is_busy(session):
+    """True while something goes before deliveries."""
+    return session.session.replies or session.session.outgoing.active() or session.replay_at is not None
 
 
 def look(protocol):

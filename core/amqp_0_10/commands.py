@@ -8,7 +8,7 @@ from ..errors import NOT_FOUND, NOT_IMPLEMENTED, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
-from . import browsing, definitions, mapping, numbers, subscribing, subscription
+from . import browsing, definitions, dtx, mapping, numbers, subscribing, subscription
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
 
 if False:  # for the type checker alone
@@ -19,7 +19,7 @@ OCTETS = 1  # credit-unit: "byte"
 
 def execute(session, name, fields):
     """Do a command: its function's answer."""
-    for place in (globals(), vars_of(definitions), vars_of(subscribing)):
+    for place in (globals(), vars_of(definitions), vars_of(subscribing), vars_of(dtx)):
         function = place.get(name)
         if function is not None:
             return function(session, fields)
@@ -112,7 +112,10 @@ def settle_run(session, entry, last, outcome):
     end, behind = entry, entries[entry + layout.ENTRY_NEXT]
     transaction = session.incoming.transaction
     if transaction is not None and outcome == ACCEPTED:
-        transaction.keep(whole_tag(session, entry), False, outcome)
+        if session.is_dtx:
+            transaction.take(session, entry)
+        else:
+            transaction.keep(whole_tag(session, entry), False, outcome)
     else:
         while behind != layout.NONE and left > 0 and serial.distance(numbers.of(session, behind), last) >= 0:
             end = behind
@@ -191,7 +194,7 @@ def message_flush(session, fields):
 
 def tx_select(session, fields):
     """Select: transfers, accepts and rejects from here on wait for the commit."""
-    if session.incoming.transaction is not None:
+    if session.incoming.transaction is not None or session.is_dtx:
         raise SessionError(ILLEGAL_STATE, "tx.select of a session that is transactional already")
     session.incoming.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
     session.broker.tables.channels[session.handle + layout.CHANNEL_PLAIN] = 0
@@ -199,7 +202,7 @@ def tx_select(session, fields):
 
 def transaction_of(session):
     """The session's transaction."""
-    if session.incoming.transaction is None:
+    if session.incoming.transaction is None or session.is_dtx:
         raise SessionError(ILLEGAL_STATE, "the session is not transactional (tx.select)")
     return session.incoming.transaction
 

@@ -204,6 +204,8 @@ def queue_declare(session, fields):
     queue = broker.topology.declare_queue(
         connection, name, fields["passive"], fields["durable"], is_owned, fields["auto_delete"], arguments
     )
+    if queue.owner is connection and queue not in session.owned:
+        session.owned.append(queue)
     broker.consumers.end_unclaimed(queue)
     return True
 

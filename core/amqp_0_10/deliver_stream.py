@@ -48,7 +48,7 @@ def write(subscription, message, before):
         if not is_held(session, entry):
             consumer.queue.drop(entry)
         raise
-    if subscription.accept_none:
+    if subscription.accept_none and not subscription.holds:
         broker.consumers.settle(session, entry, entry, ACCEPTED)
     subscription.used(size)
     return True

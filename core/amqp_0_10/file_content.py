@@ -132,6 +132,7 @@ def end_stage(session):
         raise
     files.stop_staging()
     transfer.ended(session)
+    session.took(session.id)
     session.done(session.id)
     return True
 
@@ -222,6 +223,7 @@ def end_publish(session):
         if targets and not [queue for queue in targets if queue.consumers]:
             send_return(session, incoming.message, 313, "no consumer is there")
             mapping.drop_content(session)
+            session.took(session.id)
             session.done(session.id)
             return
     mapping.complete(session)

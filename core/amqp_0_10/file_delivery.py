@@ -37,6 +37,8 @@ class Delivery:
 class FileConsumer(Subscription):
     """One consumer of class file. Its credit is the session's window (file_class.Files)."""
 
+    lasts = False
+
     def __init__(self, session, tag, no_ack):
         Subscription.__init__(self, session, tag, False)
         self.no_ack = no_ack

@@ -8,8 +8,9 @@ from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FR
 from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET
 from ..parts import needed
-from . import commands, frame, numbers, structs, transfer
+from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
+from .moving import come_back, fail, lose  # noqa: F401 - actions of states.SESSION
 from .spec_0_10 import DETACHES
 
 # Commands with a header and a body, or that publish: the file whose TAKERS takes them.
@@ -34,8 +35,11 @@ def attach(session, fields):
 
 
 def request_timeout(session, fields):
-    """session.request-timeout: no session outlives its transport yet, so the greatest timeout that is allowed is 0."""
-    session.control("session_timeout", {"timeout": 0})
+    """session.request-timeout: "the maximum allowed value less than or equal to the requested timeout"."""
+    granted = sessions.of(session.broker).grant(session, fields["timeout"])
+    journal = session.broker.journal
+    needs = journal.promise() if granted and journal is not None else 0
+    session.session.control(session.number, "session_timeout", {"timeout": granted}, needs)
 
 
 def command_point(session, fields):
@@ -43,15 +47,34 @@ def command_point(session, fields):
     if fields["command_offset"]:
         session.step("unknown")
         return
+    drop_partial(session)
     session.expected = fields["command_id"] or 0
+
+
+def expected(session, fields):
+    """session.expected, of commands of ours: what the peer has not seen was sent again without being asked for."""
+
+
+def confirmed(session, fields):
+    """session.confirmed: commands of ours that "will definitely be completed" need not be sent again."""
+    ranges = fields["commands"] or []
+    check_sent(session, ranges, "confirmed")
+    replay.confirmed(session, ranges, False)
+
+
+def check_sent(session, ranges, title_):
+    """Raise illegal-state for ids of commands that we have not sent."""
+    for _, last in ranges:
+        if serial.distance(last, numbers.tail(session)) <= 0:
+            raise SessionError(ILLEGAL_STATE, "session.%s of command %d, which was not sent" % (title_, last))
 
 
 def completed(session, fields):
     """session.completed: of our commands. It gives credit to subscriptions in window mode, and is answered where the peer wants it."""
     ranges = fields["commands"] or []
-    for _, last in ranges:
-        if serial.distance(last, numbers.tail(session)) <= 0:
-            raise SessionError(ILLEGAL_STATE, "session.completed of command %d, which was not sent" % last)
+    check_sent(session, ranges, "completed")
+    if session.timeout_s or session.kept:
+        replay.confirmed(session, ranges, True)
     commands.completed(session, ranges)
     if fields["timely_reply"]:
         session.control("session_known_completed", {"commands": ranges})
@@ -65,12 +88,23 @@ def known_completed(session, fields):
 def flush(session, fields):
     """session.flush: the sets that it asks for. What is confirmed is what is completed ("a simple implementation")."""
     if fields["expected"]:
-        session.control("session_expected", {"commands": [] if session.expected is None else [(session.expected, session.expected)]})
+        session.control("session_expected", {"commands": missing(session)})
     session.write_waiting()
     if fields["confirmed"]:
         session.control("session_confirmed", {"commands": session.completed.runs})
     if fields["completed"]:
         session.tell_completed(True)
+
+
+def missing(session):
+    """The ids that are expected: those between executed ones, and the next; none of a session that holds no state."""
+    runs = session.received.runs
+    ids = [(serial.after(runs[at][1], 1), serial.after(runs[at + 1][0], -1)) for at in range(len(runs) - 1)]
+    if runs and (session.expected is None or serial.distance(session.expected, runs[-1][1]) >= 0):
+        ids.append((serial.after(runs[-1][1], 1),) * 2)
+    elif session.expected is not None:
+        ids.append((session.expected,) * 2)
+    return ids
 
 
 def gap(session, fields):
@@ -79,8 +113,9 @@ def gap(session, fields):
         if session.expected is not None and serial.distance(first, session.expected) >= 0 <= serial.distance(session.expected, last):
             drop_partial(session)
             session.expected = serial.after(last, 1)
+        session.received.add(first, last)
         session.completed.add(first, last)
-        session.is_new = True
+        session.has_executed = session.is_new = True
     session.session.wants_to_write(session)
 
 
@@ -97,6 +132,8 @@ def command(session, flags, type_, octets, at, end):
         session.step("unknown")
         return True
     is_first = bool(flags & frame.FIRST_FRAME)
+    if session.is_passing or starts(session) and session.received.has(session.expected):
+        return pass_over(session, flags)
     begins = is_first and bool(flags & frame.FIRST_SEGMENT)
     if is_first == session.goes_on or type_ != session.wants and not skips_header(session, type_, is_first) or begins != starts(session):
         raise ProtocolError(
@@ -118,6 +155,20 @@ def command(session, flags, type_, octets, at, end):
     return True
 
 
+def pass_over(session, flags):
+    """A frame of a command that is executed already: it is completed, and nothing is done."""
+    if bool(flags & frame.FIRST_FRAME and flags & frame.FIRST_SEGMENT) == session.is_passing:
+        raise ProtocolError(UNEXPECTED_FRAME, "a frame with flags 0x%02x in a command that has come before" % flags)
+    session.is_passing = not (flags & frame.LAST_SEGMENT and flags & frame.LAST_FRAME)
+    if not session.is_passing:
+        id_ = session.expected
+        session.expected = serial.after(id_, 1)
+        if not session.is_pending(id_):
+            session.now_completed(id_)
+            session.session.wants_to_write(session)
+    return True
+
+
 def starts(session):
     """True when the next frame begins an assembly."""
     return session.wants == frame.COMMAND and not session.goes_on
@@ -131,6 +182,7 @@ def skips_header(session, type_, is_first):
 def begun(session, payload, is_last):
     """A command segment is whole: false when the command must wait."""
     name, fields, _ = structs.command(payload)
+    replay.check_kept(session)
     session.name_of, session.fields, session.id = name, fields, session.expected
     session.code = payload[0] << 8 | payload[1]
     if name in _OURS:
@@ -147,7 +199,8 @@ def begun(session, payload, is_last):
     answer = commands.execute(session, name, fields)
     if answer is False:
         return False
-    session.expected = serial.after(session.expected, 1)
+    session.took(session.id)
+    session.expected = serial.after(session.id, 1)
     if not session.closing:
         session.done(session.id, answer if isinstance(answer, dict) else None)
     return True
@@ -180,6 +233,7 @@ def complete(session):
     if outcome == NOT_YET:
         session.session.hold_for_log(session)
         return
+    session.took(session.id)
     if in_transaction:
         session.transfer_done(session.id, outcome)
 
@@ -194,7 +248,7 @@ def drop_partial(session):
         session.connection.wait_for_turn()
     drop_content(session)
     session.part, session.header = b"", b""
-    session.wants, session.goes_on = frame.COMMAND, False
+    session.wants, session.goes_on, session.is_passing = frame.COMMAND, False, False
 
 
 def drop_content(session):
@@ -210,21 +264,35 @@ def release(session):
         session.session.held = None
         session.connection.wait_for_turn()
     session.session.outgoing.abandon(session.session, session)
+    if session.is_dtx:
+        dtx.left(session)
     session.incoming.abandon()
     if session.files is not None:
         needed("amqp_0_10.file_class", "class file").release(session)
     session.subscriptions = {}
     session.browsed = {}
+    session.kept = {}
     session.sent = []
     session.transfers = {}
     session.undurable = []
     if session in session.session.writing:
         session.session.writing.remove(session)
+    if session.timeout_s:
+        sessions.of(session.broker).forget(session)
     session.broker.consumers.close_session(session)
+    moving.end(session)
 
 
 def detach(session, fields):
-    """The peer's session.detach, answered when its deliveries have gone back; false until then."""
+    """The peer's session.detach: the session lives on as long as its timeout says; one that does not is answered when its deliveries have
+    gone back; false until then."""
+    protocol = session.session
+    if session.timeout_s and session.handle != layout.NONE and session not in session.broker.consumers.leaving:
+        session.state = "attached"
+        session.step("lose")
+        protocol.attached.pop(session.number, None)
+        protocol.control(session.number, "session_detached", {"name": session.name, "code": DETACHES["normal"]})
+        return True
     if session.handle != layout.NONE and session not in session.broker.consumers.leaving:
         release(session)
     if session in session.broker.consumers.leaving:
@@ -236,8 +304,10 @@ def detach(session, fields):
 
 def detached(session, fields):
     """The peer has detached by itself."""
-    release(session)
-    session.session.attached.pop(session.number, None)
+    protocol = session.session
+    session.state = "attached"
+    session.lose()
+    protocol.attached.pop(session.number, None)
 
 
 def ended(session, fields):
@@ -262,11 +332,23 @@ def send_exception(session, condition, text):
     broker.inform(
         "%s: session %r of user '%s' ended with %s %s" % (connection.name, session.name[:64], connection.user.name, condition, text), True
     )
+    say_exception(session, condition, text)
+    session.state = "detaching"
+    release(session)
+
+
+def say_exception(session, condition, text):
+    """execution.exception, and the detach behind it."""
+    session.kept = {}
     octets = text.encode("utf-8")[:1000]
     fields = {"error_code": error_code(condition), "description": str(octets, "utf-8", "ignore")}
     if session.name_of is not None:
         fields.update({"command_id": session.id, "class_code": session.code >> 8, "command_code": session.code & 255})
     session.command("execution_exception", fields)
     session.control("session_detach", {"name": session.name})
-    session.state = "detaching"
+
+
+def told(session, fields):
+    """The peer knows that its session has ended: all that the session held goes back."""
+    session.session.attached.pop(session.number, None)
     release(session)

@@ -8,7 +8,7 @@ from .. import states
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..shim import const
-from . import browsing, frame, handshake, structs, watch
+from . import browsing, frame, handshake, sessions, structs, watch
 from .sending import Sending
 from .spec_0_10 import HEADER
 from .states import CONNECTION
@@ -72,6 +72,9 @@ class Protocol(Sending):
         if connection.closed:
             return
         connection.reading = self.held is None and not self.waiting and self.state != "login"
+        for session in self.attached.values():
+            if session.timeout_s:
+                sessions.of(self.broker).note(session)
         self.flush()
         browsing.look(self)
 
@@ -167,7 +170,7 @@ class Protocol(Sending):
         self.held = None
         self.outgoing.abandon(self)
         for session in list(self.attached.values()):
-            session.step("release")
+            session.lose()
         self.attached = {}
 
     def sessions(self):

@@ -21,6 +21,13 @@ class Ranges:
             end += 1
         runs[at:end] = [[first, last]]
 
+    def has(self, id_):
+        """True for an id of the set."""
+        for first, last in reversed(self.runs):
+            if distance(first, id_) >= 0:
+                return distance(id_, last) >= 0
+        return False
+
     def remove(self, first, last):
         """Take a range out."""
         runs = []

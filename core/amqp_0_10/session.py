@@ -14,7 +14,7 @@ from ..errors import CHANNEL_ERROR, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout, serial
 from ..outcomes import REFUSED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import frame, mapping, numbers, structs
+from . import frame, mapping, numbers, replay, sessions, structs
 from .conditions import HARD, RESOURCE_DELETED, SessionError
 from .ranges import Ranges
 from .spec_0_10 import DETACHES
@@ -25,11 +25,12 @@ if False:  # for the type checker alone
 
 NAME_MAX = const(1024)  # octets of a session's name
 REPLY_AT = const(65536)  # completed commands after which the peer is asked to say that it knows of them
+KNOWN_MAX = const(1 << 30)  # ids behind which one may be given again (RFC 1982)
 REJECTED_UNROUTABLE = const(1)  # reject-code of message.reject
 
 
 def attach(protocol, channel, fields):
-    """session.attach: a new session, unless one of that name is busy elsewhere."""
+    """session.attach: a session that lives beyond its transport goes on; else a new one, unless one of that name is busy elsewhere."""
     name = fields["name"] or b""
     if channel in protocol.attached:
         raise ProtocolError(CHANNEL_ERROR, "session.attach on channel %d, where a session is attached" % channel)
@@ -41,24 +42,38 @@ def attach(protocol, channel, fields):
             protocol.control(channel, "session_detached", {"name": name, "code": DETACHES["session-busy"]})
             return True
         other.leave(DETACHES["session-busy"])
-    if other is not None and other.handle != layout.NONE:
-        return protocol.go_on_later()  # until all it held is back
-    session = Session(protocol, channel, name)
-    handle = protocol.broker.consumers.open_session()
-    if handle is None:
-        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max, True)
-    session.handle = handle
+        if other.handle != layout.NONE and other.state != "away":
+            return protocol.go_on_later()  # until all it held is back
+    session = sessions.known(protocol.broker, protocol.connection.user.name, name)
+    is_new = session is None or session.state != "away"
+    if is_new:
+        session = Session(protocol, channel, name)
+    if session.handle == layout.NONE:
+        open_record(protocol.broker, session)
     protocol.attached[channel] = session
-    protocol.broker.tables.channels[handle + layout.CHANNEL_NUMBER] = channel
+    protocol.broker.tables.channels[session.handle + layout.CHANNEL_NUMBER] = channel
     protocol.control(channel, "session_attached", {"name": name})
+    if not is_new:
+        session.number = channel
+        session.step("attach", protocol)
     return True
+
+
+def open_record(broker, session):
+    """The record of a session, in which our ids go on behind those that the log has for it. Raises resource-error."""
+    handle = broker.consumers.open_session()
+    if handle is None:
+        raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % broker.limits.channel_count_max, True)
+    session.handle = handle
+    broker.tables.channels[handle + layout.CHANNEL_TAG] = session.ids_in_log & layout.MASK
+    broker.tables.channels[handle + layout.CHANNEL_TAG_HIGH] = session.ids_in_log >> 30
 
 
 def other_of(protocol, name):
     """The attached session of the same user and name, or None."""
     for connection in protocol.broker.connections:
         other = connection.session
-        if isinstance(other, type(protocol)) and connection.user is protocol.connection.user:
+        if isinstance(other, type(protocol)) and connection.user is not None and connection.user.name == protocol.connection.user.name:
             for session in other.attached.values():
                 if session.name == name and session.state != "detached":
                     return session
@@ -91,7 +106,10 @@ class Session:
         self.watched_tag, self.watched_since = -1, 0
         self.incoming = Incoming(self)
         # The peer's commands:
-        self.expected: "Any" = None  # the id of its next one; None: it has not said (session.command-point)
+        self.expected: "Any" = None  # the id of its next one; None: it has not said on this transport (session.command-point)
+        self.received = Ranges()  # ids of those that are executed; one that comes again is passed over
+        self.is_passing = False  # such a one comes
+        self.has_executed = False  # the log has not all of `received`
         self.name_of: "Any" = None  # the command under way: its name as spec_0_10.COMMANDS has it
         self.code = 0
         self.id = 0
@@ -112,14 +130,26 @@ class Session:
         self.transfers: "dict" = {}  # number -> (id, true when it wants an outcome: accept-mode explicit)
         self.is_committing = False
         # Ours:
-        self.has_point = False  # we have said where our commands begin
+        self.has_point = False  # we have said where our commands begin, or go on
+        self.kept: "dict" = {}  # id -> (octets, header segment or None) of a command without a body that is not confirmed (replay.py)
+        self.confirmed = Ranges()  # of ours, confirmed and not completed
+        self.replay_at: "Any" = None  # the next id that is sent again
+        # Beyond its transport (sessions.py):
+        self.timeout_s = 0
+        self.is_dtx = False  # dtx.select
+        self.committing: "Any" = None  # the branch whose commit it has begun (dtx.py)
+        self.lasts_from = 0  # the id of our first command since it has a timeout
+        self.until = 0  # uptime in seconds when it ends, while it has no transport
+        self.ids_in_log = 0  # the log has that our ids are less than this
+        self.failure: "Any" = None  # (condition, text) of an error that it met without a transport
         self.subscriptions: "dict" = {}  # by destination
+        self.owned: "list" = []  # exclusive queues that it has declared
         self.browsed: "dict" = {}  # id of a transfer that was not acquired -> (queue, entry, position) (browsing.py)
         self.sent: "list" = []  # runs of transfers that are not completed and whose completion gives credit (subscription.py)
 
     @property
     def closing(self):
-        """True when it has ended, and its deliveries are on their way back (contract.Session)."""
+        """True when it has no transport, or has ended and its deliveries are on their way back (contract.Session)."""
         return self.state != "attached"
 
     # What comes in
@@ -139,6 +169,14 @@ class Session:
         return True
 
     # The peer's commands
+
+    def took(self, id_):
+        """A command of the peer's is executed: if it comes again it is passed over."""
+        self.received.add(id_, id_)
+        self.has_executed = True
+        oldest = self.received.runs[0]
+        if serial.distance(oldest[0], id_) > KNOWN_MAX:
+            oldest[0] = serial.after(id_, -KNOWN_MAX)
 
     def done(self, id_, result=None):
         """A command is done: it is completed when the log is durable up to here. `result`: fields of its result's struct, or None."""
@@ -176,8 +214,8 @@ class Session:
 
     def write_waiting(self):
         """Write what has become durable: results, outcomes of transfers, what is completed; true when nothing waits for the log."""
-        if self.closing:
-            return True
+        if self.closing or self.replay_at is not None and not replay.go_on(self):
+            return self.closing
         protocol = self.session
         while self.undurable and protocol.is_durable(self.undurable[0][0]):
             _, id_, octets = self.undurable.pop(0)
@@ -236,10 +274,17 @@ class Session:
     def command(self, name, fields, header=None):
         """Send a command of ours without a body, perhaps with a header segment (bytes)."""
         self.say_point()
+        octets = structs.write_command(name, fields)
+        if self.timeout_s:
+            replay.keep(self, octets, header)
         self.count()
+        self.send_command(octets, header)
+
+    def send_command(self, command, header):
+        """Send the segments of a command of ours."""
         frame_max = self.session.frame_max_out
         flags = frame.FIRST_SEGMENT | (frame.LAST_SEGMENT if header is None else 0)
-        octets = frame.segment(flags, frame.COMMAND, self.number, structs.write_command(name, fields), frame_max)
+        octets = frame.segment(flags, frame.COMMAND, self.number, command, frame_max)
         if header is not None:
             octets += frame.segment(frame.LAST_SEGMENT, frame.HEADER, self.number, header, frame_max)
         self.session.write(octets)
@@ -253,6 +298,10 @@ class Session:
     def count(self):
         """A command of ours takes the next id."""
         hot.next_number(self.broker.tables.channels, self.handle + layout.CHANNEL_TAG)
+
+    def sent_ids(self):
+        """How many commands we have sent, modulo 2**32."""
+        return self.ids_in_log if self.handle == layout.NONE else numbers.tail(self)
 
     # The broker
 
@@ -268,5 +317,22 @@ class Session:
     def leave(self, code):
         """Detach from our side: another transport takes the session."""
         self.control("session_detached", {"name": self.name, "code": code})
-        self.step("release")
-        self.session.attached.pop(self.number, None)
+        protocol = self.session
+        self.lose()
+        protocol.attached.pop(self.number, None)
+
+    def drop_partial(self):
+        """What is half here of a command will not be whole."""
+        mapping.drop_partial(self)
+
+    def say_exception(self, condition, text):
+        """execution.exception, and the detach behind it."""
+        mapping.say_exception(self, condition, text)
+
+    def is_pending(self, id_):
+        """True for a command that is executed and whose completion waits for the log."""
+        return id_ in [each[1] for each in self.undurable] + [each[0] for each in self.transfers.values()]
+
+    def lose(self):
+        """The transport is lost: the session goes on without, or ends."""
+        self.step("lose" if self.timeout_s else "release")

@@ -47,8 +47,8 @@ SESSION = (
     ("attached", "session_request_timeout", "attached", "request_timeout"),
     ("attached", "session_timeout", "attached", "ignore"),
     ("attached", "session_command_point", "attached", "command_point"),
-    ("attached", "session_expected", "attached", "ignore"),
-    ("attached", "session_confirmed", "attached", "ignore"),
+    ("attached", "session_expected", "attached", "expected"),
+    ("attached", "session_confirmed", "attached", "confirmed"),
     ("attached", "session_completed", "attached", "completed"),
     ("attached", "session_known_completed", "attached", "known_completed"),
     ("attached", "session_flush", "attached", "flush"),
@@ -57,9 +57,27 @@ SESSION = (
     ("attached", "error", "detaching", "send_exception"),
     ("attached", "unknown", "detached", "send_unknown"),
     ("attached", "release", "detached", "release"),
+    ("attached", "lose", "away", "lose"),
+    ("away", "attach", "attached", "come_back"),
+    ("away", "lose", "away", "ignore"),
+    ("away", "error", "away", "fail"),
+    ("away", "release", "detached", "release"),
+    ("failing", "session_detach*", "detached", "told"),
+    ("failing", "lose", "away", "lose"),
+    ("failing", "release", "detached", "release"),
+    ("failing", "*", "failing", "ignore"),
+    ("*", "lose", "detached", "ignore"),
     ("detaching", "session_detached", "detached", "ended"),
     ("detaching", "session_detach", "detached", "detach"),
     ("detaching", "*", "detaching", "ignore"),
     ("*", "release", "detached", "ignore"),
     ("*", "*", "*", "!command-invalid"),
+)
+
+# Of a branch of a distributed transaction. Actions: branches.py. Given: the branch.
+BRANCH = (
+    ("active", "prepare", "prepared", "log_places"),
+    ("active", "decide", "decided", "log"),
+    ("prepared", "decide", "decided", "log"),
+    ("*", "*", "*", "!illegal-state"),
 )

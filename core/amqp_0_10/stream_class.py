@@ -81,6 +81,8 @@ def stream_cancel(session, fields):
 class StreamConsumer(Subscription):
     """One consumer of class stream: a subscription in window mode that acknowledges by itself."""
 
+    lasts = False
+
     def __init__(self, session, tag, queue_name):
         Subscription.__init__(self, session, tag, True)
         self.queue_name = queue_name

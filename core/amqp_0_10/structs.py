@@ -81,6 +81,9 @@ def fields_at(name, fields, width, octets, at, end, exact=False):
             given[title] = None
         elif type_ in _STRUCTS:
             given[title], at = read(type_, octets, at, end, exact)
+        elif type_[:-2] in _STRUCTS:
+            items, at = types.read("array", octets, at, end, exact)
+            given[title] = [read(type_[:-2], struct.pack(">I", len(each)) + each, 0, len(each) + 4)[0] for each in items]
         else:
             given[title], at = types.read("array" if type_[-2:] == "[]" else type_, octets, at, end, exact)
     return given, at
@@ -155,7 +158,16 @@ def packed(fields, width, given):
             continue
         flags |= 1 << place
         if type_ != "bit":
-            parts.append(write(type_, value) if type_ in _STRUCTS else types.write(type_, value))
+            parts.append(field(type_, value))
     if given:
         raise KeyError("there is no field %s" % sorted(given)[0])
     return bytes([flags >> 8 * place & 255 for place in range(width)]) + b"".join(parts)
+
+
+def field(type_, value):
+    """The octets of a field; an array of structs is one of struct32."""
+    if type_ in _STRUCTS:
+        return write(type_, value)
+    if type_[:-2] in _STRUCTS:
+        return types.write("struct32[]", [write(type_[:-2], each)[4:] for each in value])
+    return types.write(type_, value)

@@ -37,7 +37,8 @@ def message_subscribe(session, fields):
         session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)
         return
     made = Subscription(session, destination, fields["accept_mode"] == 1)
-    no_ack = made.accept_none and not queue.is_stream
+    made.holds = made.accept_none and session.timeout_s > 0
+    no_ack = made.accept_none and not queue.is_stream and not made.holds
     made.consumer = broker.consumers.subscribe(session, name, destination, no_ack, fields["exclusive"], arguments, PREFETCH)
     session.subscriptions[destination] = made
     broker.consumers.add_credit(made.consumer, 0)  # it has that which the peer gives, and no window

@@ -26,11 +26,14 @@ RUNS_MAX = const(4096)  # runs of transfers that wait for their completion: then
 class Subscription:
     """One subscription. `destination`: its name, the destination of its transfers."""
 
+    lasts = True  # what it delivers is sent again on another transport
+
     def __init__(self, session, destination, accept_none, browses=False):
         self.session = session
         self.broker = session.broker
         self.destination = destination
         self.accept_none = accept_none
+        self.holds = False  # a delivery of accept-mode none is held until its transfer is completed: its session lives beyond its transport
         self.consumer: "Any" = None
         self.mode = WINDOW
         self.messages = 0  # credit, ENDLESS: no limit
@@ -63,13 +66,18 @@ class Subscription:
         wanted = min(self.messages, layout.CREDIT_UNLIMITED - 1) if self.octets else 0
         self.broker.consumers.add_credit(self.consumer, wanted - left)
 
+    def pause(self):
+        """No credit while its session has no transport: what the peer has given counts again on the next one."""
+        left = self.broker.tables.consumers[self.consumer.handle + layout.CONSUMER_CREDIT]
+        self.broker.consumers.add_credit(self.consumer, -left)
+
     def used(self, size):
         """A delivery of `size` octets of header and body was written."""
         if self.messages != ENDLESS:
             self.messages -= 1
         if self.octets != ENDLESS:
             self.octets = max(self.octets - size, 0)
-        if self.mode == WINDOW and not self.messages == self.octets == ENDLESS:
+        if self.session.timeout_s or self.mode == WINDOW and not self.messages == self.octets == ENDLESS:
             note_sent(self, size if self.octets != ENDLESS else 0)
         if not self.octets or self.messages == ENDLESS:
             self.tell_broker()
@@ -165,6 +173,7 @@ def can_go_on(subscription):
     session = subscription.session
     return (
         not session.closing
+        and session.replay_at is None
         and len(session.sent) < RUNS_MAX
         and not session.session.outgoing.active()
         and subscription.broker.consumers.has_credit(subscription.consumer)

@@ -98,7 +98,6 @@ class Broker:
     core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
-
     name = "leveret"  # the broker's name; clients see it as cluster_name
     virtual_host = "/"  # the name of the one that there is
     virtual_host_aliases = ()  # other names by which clients may open it
@@ -144,6 +143,7 @@ class Broker:
         self.turns = 0  # of these, in this round
         self.places = Places(self)
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
+        self.beyond: "Any" = None  # sessions that live beyond their connection (amqp_0_10/sessions.py)
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.contents: "Any" = None  # staging/contents.py, from the first content that is staged
@@ -241,6 +241,8 @@ class Broker:
         if self.contents is not None:
             self.contents.tick()
         self.guard.tick()
+        if self.beyond is not None:
+            self.beyond.tick()
 
     def due_in(self, now):
         """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""

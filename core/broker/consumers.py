@@ -137,7 +137,7 @@ class Consumers:
             for channel in connection.sessions():
                 if not channel.closing:
                     yield channel
-        for channel in self.leaving:
+        for channel in self.leaving if self.broker.beyond is None else self.leaving + self.broker.beyond.sessions():
             yield channel
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):

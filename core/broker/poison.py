@@ -12,7 +12,7 @@ from ..message import reading
 from ..message.annotations import GONE, write
 from .topology import OWN
 
-NAME = OWN
+NAME = OWN[0]
 SHARE = 16
 REASON_MAX = 200  # characters
 

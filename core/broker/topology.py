@@ -23,7 +23,7 @@ from . import route_cache
 
 UNKNOWN_SIZE = 64  # characters of the name of an argument in the log
 
-OWN = "leveret.poison"  # the name of the broker's own queue (poison.py)
+OWN = ("leveret.poison", "leveret.prepared")  # names of the broker's own queues (poison.py, amqp_0_10/branches.py)
 BINDINGS_A_TURN = 512  # bindings of a deleted queue or exchange that one turn removes
 
 
@@ -239,7 +239,7 @@ class Topology:
             made = class_(tables, handle, name, durable, auto_delete, arguments, connection if exclusive else None)
             made.effective = made.with_defaults(arguments)
             made.rules = rules.rules_of(made.effective)
-        if name == OWN:
+        if name in OWN:
             made.is_own = True
         made.declared_by = connection
         self.queues[name] = made
@@ -465,7 +465,7 @@ class Topology:
         """Raise when a client may not make something of this name."""
         if name.startswith("amq."):
             raise ProtocolError(ACCESS_REFUSED, "%s name '%s' contains reserved prefix 'amq.*'" % (kind, name))
-        if name == OWN:
+        if name in OWN:
             raise ProtocolError(ACCESS_REFUSED, "%s name '%s' is the broker's own" % (kind, name))
         if len(name.encode("utf-8")) > self.limits.name_size_max:
             raise ProtocolError(

@@ -107,9 +107,10 @@ def all_definitions(broker):
         for binding in list(exchange.bindings.values()):
             if exchange.bindings.get(binding.identity) is binding and is_durable(binding):
                 yield binding_definition(binding)
-    if broker.kept is not None:
-        for definition in broker.kept.definitions():
-            yield definition
+    for kept in (broker.kept, broker.beyond):
+        if kept is not None:
+            for definition in kept.definitions():
+                yield definition
 
 
 def restore(broker, definitions, nobody, faults, watch):
@@ -150,7 +151,7 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
         if not restore_binding(broker, each, nobody):
             (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
     elif kind in ("kept", "kept part"):
-        needed(each["part"], "links that are kept").restore(broker, each)
+        needed(each["part"], "what peers left").restore(broker, each)
     else:
         users.restore(broker, each)
 

@@ -35,6 +35,8 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
         except Exception as error:  # an error of ours is this queue's alone
             broker.guard.queue_failed(queue, error)
         broker.activate(queue)
+    if broker.beyond is not None:
+        broker.beyond.opened()
     return report
 
 

@@ -23,6 +23,16 @@ SECONDS = 3
 WOUNDS = {"whole": 0.0, "wounded": 0.1}
 
 
+def end_all(broker):
+    """The timeouts of sessions that live beyond their transport are over, and a manager rolls all branches back."""
+    if broker.beyond is not None:
+        for session in broker.beyond.by_name.values():
+            session.until = 0
+        broker.beyond.tick()
+        for branch in list(broker.beyond.branches.by_xid.values()) if broker.beyond.branches is not None else ():
+            broker.beyond.branches.forget(branch)
+
+
 def control(title, **given):
     return frame.write(frame.WHOLE, frame.CONTROL, 0, structs.write_control(title, given))
 
@@ -132,6 +142,7 @@ def run(seed, wounds):
     healthy.is_answered()
     if not live.link.connection.closed:
         live.link.end()
+    end_all(broker)
     for _ in range(8):
         broker.run()
     checks.end(broker)

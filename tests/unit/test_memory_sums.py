@@ -13,8 +13,8 @@ BUFFERS = {
     "send_buffer_size": 65536,
     "return_count_max": 1,
 }  # room for the others to grow
-# Of AMQP 1.0 and of class file, which no board serves.
-SHARED = ("link_count_max", "target_count_max", "staged_count_max", "staged_memory_max")
+# Of AMQP 1.0, of 0-10 and of class file, which no board serves.
+SHARED = ("link_count_max", "target_count_max", "staged_count_max", "staged_memory_max", "session_timeout_s")
 
 
 def larger(limits, name):
