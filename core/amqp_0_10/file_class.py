@@ -195,7 +195,8 @@ def settle(session, tags, outcome):
         if entry != layout.NONE:
             commands.settle_run(session, entry, tag - 1, outcome)
         files.delivered = [each for each in files.delivered if each[0] != tag]
-    files.feed()
+    if files is not None:
+        files.feed()
     return True
 
 
