@@ -238,11 +238,10 @@ class Broker:
             except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(queue, error)
         self.dead_letters.retry()
-        if self.contents is not None:
-            self.contents.tick()
+        for kept in (self.contents, self.beyond):
+            if kept is not None:
+                kept.tick()
         self.guard.tick()
-        if self.beyond is not None:
-            self.beyond.tick()
 
     def due_in(self, now):
         """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""
