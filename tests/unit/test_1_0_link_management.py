@@ -1,6 +1,6 @@
 """The pair of links to /management, by frames: requests in, responses out, credit, halves, what is too much."""
 
-from peer_1_0 import Peer, data, declare, new_broker, performative
+from peer_1_0 import Peer, data, declare, error_in, new_broker, performative
 from test_1_0_management import answered, request
 
 from leveret.core.amqp_1_0 import link_management, types
@@ -111,6 +111,18 @@ def test_half_of_a_pair_answers_with_a_detach():
     peer.expect("flow")
     ask(peer, 0, "GET", "/queues/q")
     assert peer.expect("detach")[1]["error"]["condition"] == "amqp:precondition-failed"
+
+
+def test_a_sender_of_requests_says_where_its_count_begins():
+    """Section 2.7.3: initial-delivery-count "MUST NOT be null if role is sender"."""
+    peer = Peer(new_broker())
+    peer.attach("m", 0, False, ADDRESS, source=("source", {"address": ADDRESS}), initial_delivery_count=None)
+    condition, text = error_in(peer.frames(), "detach")
+    assert condition == "amqp:invalid-field" and "initial-delivery-count" in text
+    peer.give(performative("detach", handle=0, closed=True))
+    pair(peer)
+    ask(peer, 0, "GET", "/queues/q")
+    assert [each[0] for each in responses(peer)] == ["404"], "the session goes on"
 
 
 def test_the_other_half_may_come_and_go():
