@@ -16,8 +16,8 @@ from .call import Call
 from .listing import Row, Work
 from .views import COMPATIBLE
 
-AT_ONCE = 50  # items that are written before others have their turn
-EFFORTS = {"policies": 25, "permissions": 25}  # of items to load, of AT_ONCE
+AT_ONCE = 10  # items that are written before others have their turn
+EFFORTS = {"policies": 5, "permissions": 5}  # of items to load, of AT_ONCE
 OF_ALL = ("users", "permissions")  # not of a virtual host
 HOSTED = ("policies",)  # name their virtual host even there
 SENTENCES_MAX = 1000

@@ -44,6 +44,11 @@ def well(call: Call) -> Answer:
     return ok()
 
 
+def rebalanced(call: Call) -> Answer:
+    """POST /api/rebalance/queues: the leaders of one node's queues are where they should be."""
+    return Answer(204)
+
+
 def alone(call: Call) -> Answer:
     """A check of what only a cluster can fail."""
     return ok(reason="single node cluster")

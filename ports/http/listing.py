@@ -14,8 +14,8 @@ from ...core.patterns.expression import Pattern
 from .answers import Answer, Piece, Refused, bad, written
 from .call import Call, number
 
-AT_ONCE = 50  # rows that are made, or filtered by an expression, before others have their turn
-SIMPLE_AT_ONCE = 2000
+AT_ONCE = 10  # rows that are made, or filtered by an expression, before others have their turn
+SIMPLE_AT_ONCE = 500
 PAGE_SIZE_MAX = 500
 PAGE_SIZE = 100
 EXPRESSION_MAX = 16384  # octets of a compiled expression

@@ -22,7 +22,7 @@ from .shapes import channel_name
 from .views import COMPATIBLE
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
-AT_ONCE = 200  # lines that are made before others have their turn
+AT_ONCE = 50  # lines that are made before others have their turn
 PROTOCOL = {"protocol": "amqp"}  # all families of protocols together
 
 Labels = dict[str, str]

@@ -1,11 +1,29 @@
-"""The page at /."""
+"""The page at /: three files beside this one, without a build step and without anything from elsewhere (README.md)."""
+
+import pathlib
 
 from .answers import Answer
 from .call import Call
 
+FOLDER = pathlib.Path(__file__).parent / "page_files"
+KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+
+
+def answered(name: str) -> Answer:
+    """A file."""
+    return Answer(200, (FOLDER / name).read_bytes(), kind=KINDS[name.rpartition(".")[2]])
+
 
 def index(call: Call) -> Answer:
-    """What is here, until there is more."""
-    return Answer(
-        200, b"<!doctype html><title>Leveret</title><h1>Leveret</h1><p>The management API is at /api/.", kind="text/html; charset=utf-8"
-    )
+    """/."""
+    return answered("index.html")
+
+
+def script(call: Call) -> Answer:
+    """/page.js."""
+    return answered("page.js")
+
+
+def style(call: Call) -> Answer:
+    """/page.css."""
+    return answered("page.css")

@@ -29,6 +29,9 @@ MISSING = {
 
 ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/", None, page.index),
+    ("GET", "/page.js", None, page.script),
+    ("GET", "/page.css", None, page.style),
+    ("POST", "/api/rebalance/queues", ADMINISTRATOR, health.rebalanced),
     ("GET", "/metrics", MONITORING, metrics.aggregated),
     ("GET", "/metrics/per-object", MONITORING, metrics.per_object),
     ("GET", "/metrics/detailed", MONITORING, metrics.detailed),

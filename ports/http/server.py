@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from . import answers, routes
-from .answers import Answer
+from .answers import Answer, Refused
 from .call import Call
 from .connection import HttpConnection
 from .counts import of_broker
@@ -21,7 +21,7 @@ from .shapes import Shapes
 
 CONNECTIONS_MAX = 32
 BODIES_MAX = 16 << 20
-WORK_S = 0.002
+WORK_S = 0.0005
 ALERTS_S = 3600
 ALERTS_MAX = 200
 SENTENCE_MAX = 512  # characters
@@ -38,6 +38,17 @@ HEADERS = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 )
+
+
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+def is_of_another_site(headers: dict[str, str]) -> bool:
+    """True for a request that a browser sends for a page from elsewhere, perhaps with a password that it has kept (CSRF)."""
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        return True
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
 class HttpServer:
@@ -135,6 +146,8 @@ class HttpServer:
     def answer(self, connection: HttpConnection, method: str, target: bytes, body: bytes, headers: dict[str, str]) -> Answer | Work:
         """The Answer to a request, or a generator that returns it. Raises Refused."""
         path, _, query = target.partition(b"?")
+        if method not in READING and is_of_another_site(headers):
+            raise Refused(403, "forbidden", "this request comes from a page of another site")
         route, names = routes.find(method, path)
         if route.tag is not None and connection.user is None:
             if not (route.is_metrics and (self.metrics_open or connection.stream.from_loopback)):

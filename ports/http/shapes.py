@@ -284,6 +284,7 @@ class Shapes:
                 "peer_port": host_and_port(session.connection.name)[1],
                 "node": self.server.node,
             },
+            "consumer_timeout": self.broker.limits.consumer_timeout_ms,
             "ack_required": not consumer.no_ack,
             "active": is_active,
             "activity_status": "up" if is_active else "waiting",

@@ -142,8 +142,17 @@ def node_memory(call: Call) -> Answer:
     rss = machine.resident()
     held = facts.memory(call.broker)
     arena = held["blocks_used"] * held["block_size"]
-    memory: Row = {"strategy": "rss", "arena": arena, "other": max(rss - arena, 0), "total": {"rss": rss, "allocated": rss, "erlang": rss}}
+    memory: Row = dict.fromkeys(MEMORY, 0)  # typed clients need every key
+    memory.update(binary=arena, other_system=max(rss - arena, 0), strategy="rss", total={"rss": rss, "allocated": rss, "erlang": rss})
     return answers.of({"memory": memory})
+
+
+MEMORY = tuple(
+    "connection_readers connection_writers connection_channels connection_other queue_procs queue_slave_procs quorum_queue_procs "
+    "quorum_queue_dlx_procs stream_queue_procs stream_queue_replica_reader_procs stream_queue_coordinator_procs plugins metadata_store "
+    "other_proc metrics mgmt_db mnesia quorum_ets metadata_store_ets other_ets binary msg_index code atom other_system allocated_unused "
+    "reserved_unallocated".split()
+)
 
 
 def check_node(call: Call) -> None:

@@ -91,6 +91,29 @@ def test_tags_say_what_a_user_may_see(served, user, may):
             assert status == (200 if path in may else 401), (user, path, body)
 
 
+def test_the_page_has_no_inline_script_and_asks_nobody_else(api):
+    for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+        status, headers, body = api.call("GET", path, headers={"Authorization": ""})
+        assert status == 200 and headers["content-type"].startswith(kind)
+        assert "script-src 'self'" in headers["content-security-policy"] and "unsafe" not in headers["content-security-policy"]
+        text = body.decode()
+        assert "innerHTML" not in text and "eval(" not in text and " style=" not in text and " onclick=" not in text
+        assert not [word for word in text.split('"') if word.startswith(("http:", "https:")) and "www.w3.org" not in word]
+
+
+def test_a_page_of_another_site_changes_nothing(served, api):
+    for given in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ):
+        assert api.call("PUT", "/api/queues/%2F/csrf", {}, given)[0] == 403
+    assert api.get("/queues/%2F/csrf", 404)
+    own = {"Origin": f"http://127.0.0.1:{served.http_port}", "Sec-Fetch-Site": "same-origin"}
+    assert api.call("PUT", "/api/queues/%2F/own", {}, own)[0] == 201
+
+
 def test_what_there_is_not_and_what_it_cannot_be_asked(api):
     assert api.get("/nosuch", 404) == {"error": "Object Not Found", "reason": "Not Found"}
     assert api.get("/queues/%2F/nosuch", 404)["error"] == "Object Not Found"
