@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | limits | board | definitions | log | password | attach | bridge | perf | pipeline   [--help for each]
+    leveret serve | status | limits | board | definitions | log | password | attach | bridge | file | perf | pipeline   [--help for each]
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
@@ -26,6 +26,7 @@ COMMANDS = (
     ("password", "make the password_hash of a user"),
     ("attach", "give the AMQP clients on this computer the broker at the other end of a serial line"),
     ("bridge", "move messages from a local queue to an upstream exchange"),
+    ("file", "send a file to a broker, or receive one, and go on where a connection was lost"),
     ("perf", "load any AMQP 0-9-1 broker and measure rates and latencies"),
     ("pipeline", "run the Spark job: stream queue to Parquet"),
 )

@@ -208,6 +208,7 @@ ADVICE = (
     ("tools/flash", "", "Do as the sentence says and run the same command again: what is on the board stays right until then."),
     ("tools/attach", "", "Change the command line as the sentence says; ports/SERIAL.md shows the usual one."),
     ("tools/password.py", "", "Run the command again."),
+    ("tools/file", "", "Change the command line as the sentence says; `leveret file send --help` and `receive --help` list the options."),
     ("tools/perf", "", "Change the command line as the sentence says; `leveret perf --help` lists the options."),
     ("tools/readings.py", "", "Give a file whose lines are `timestamp,value` under that heading."),
     ("tools/sensors.py", "", "Name groups that there are."),

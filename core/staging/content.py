@@ -21,6 +21,7 @@ PARTS_READ = const(8)  # that are read back at once
 OPENED = const(1)  # types of records; 0 is the head of a log's segment, and counts in no sequence
 PART = const(2)
 WHOLE = const(3)
+REFERRED = const(4)
 
 VERSION = const(1)
 
@@ -35,6 +36,7 @@ class Piece:
         self.first = first
         self.octets = 0
         self.records = 0  # written so far
+        self.is_referred = False  # its last record says that a message refers to the content
         self.is_open = True  # further parts can be written behind its last one
 
 
@@ -56,6 +58,7 @@ class Content:
         self.touched = 0  # uptime_s at which something of it came
         self.copied = False  # published as an ordinary message, which has the octets itself
         self.referred = False  # published by reference
+        self.is_marked = False  # the store knows of it
         self.leaves_at: "Any" = None  # the number of the log that has to be durable before it is removed
         self.is_damaged = False
         self.trouble = ""  # why the last write failed

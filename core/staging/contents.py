@@ -9,12 +9,13 @@ and the log is durable up to there. Where queues have messages that are in the l
 import hashlib
 
 from ..errors import CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError
+from ..log.segments import record
 from ..memory import layout
 from ..message.formats import NUMBER, STORED
 from ..parts import needed
 from ..shim import const
 from . import stored
-from .content import PART_SIZE, Content, Piece
+from .content import PART_SIZE, REFERRED, Content, Piece
 from .memory_store import MemoryStore
 from .recovered import recover
 
@@ -173,6 +174,10 @@ class Contents:
         octets += content.records(piece, content.flying)
         if size % PART_SIZE:
             piece.is_open = False
+        self.fly(content, piece, size, octets)
+
+    def fly(self, content, piece, size, octets):
+        """Have the store write octets, with `size` octets of a content, behind a piece."""
         self.flight = content, piece, size
         try:
             if self.begins:
@@ -184,6 +189,15 @@ class Contents:
             self.failed(error)
             return
         self.landed()
+
+    def mark(self, content):
+        """Note in the store that a durable message refers to a content, when the store has nothing else to do."""
+        piece, journal = content.pieces[-1], self.broker.journal
+        if journal is not None and piece.records and journal.durable(journal.last()) and self.is_idle():
+            content.is_marked = True
+            end = record(piece.records, REFERRED, (), 0)
+            piece.records += 1
+            self.fly(content, piece, 0, end)
 
     def next_number(self):
         """A number of the store that was not given before."""
@@ -292,6 +306,8 @@ class Contents:
         for content in referred:
             if content.token in tokens or pages:
                 content.leaves_at = None
+                if not content.is_marked:
+                    self.mark(content)
             elif journal is not None and (content.leaves_at is None or not journal.durable(content.leaves_at)):
                 if content.leaves_at is None:
                     content.leaves_at = journal.promise()

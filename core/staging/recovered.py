@@ -6,7 +6,7 @@ import struct
 from ..log.segments import Reader
 from ..memory import layout
 from ..message.formats import NUMBER, STORED
-from .content import OPENED, OVERHEAD, PART, PART_SIZE, VERSION, WHOLE, Content, Piece
+from .content import OPENED, OVERHEAD, PART, PART_SIZE, REFERRED, VERSION, WHOLE, Content, Piece
 
 
 def recover(contents):
@@ -50,7 +50,12 @@ def read_piece(store, number):
             piece.octets += len(payload)
         elif type_ == WHOLE:
             end = payload
+        elif type_ == REFERRED:
+            piece.is_referred = True
+        piece.records += 1
         record = reader.next()
+    if reader.damage is not None:
+        piece.records = 0  # nothing is written behind it
     return said, piece, end
 
 
@@ -69,6 +74,7 @@ def put_together(contents, pieces):
         if end is not None and content.written() == content.size:
             content.kind, content.properties = struct.unpack(">i", end[:4])[0], end[4:]
             content.is_whole = True
+            content.referred = content.is_marked = piece.is_referred
     content.touched = contents.broker.uptime_s
     contents.by_key[content.user, content.identifier] = contents.by_token[content.token] = content
 

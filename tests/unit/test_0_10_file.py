@@ -494,6 +494,27 @@ def test_a_power_cut_keeps_what_is_staged():
         assert not again.broker.contents.by_token and not after.other.segments
 
 
+def test_a_kill_behind_the_acknowledgement_leaves_no_content():
+    """The store knows that a message referred to it, and none does any more; one that was never published stays for its sender."""
+    store = Stores()
+    peer = FilePeer(durable_broker(store))
+    peer.do("queue_declare", queue="q", durable=True)
+    peer.send("a", octets(LARGE))
+    peer.stage("left", octets(LARGE))
+    peer.connection.received(0)
+    for _ in range(30):
+        peer.broker.tick((peer.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        peer.broker.run()
+    peer.broker.purge(peer.broker.queues["q"], 9)
+    peer.broker.run()
+    again = durable_broker(store.cut())
+    assert sorted([each.identifier for each in again.contents.by_token.values()]) == ["a", "left"]
+    for _ in range(60):
+        again.tick((again.now + 500) & 0x3FFFFFFF, 1700000000)
+        again.run()
+    assert [each.identifier for each in again.contents.by_token.values()] == ["left"]
+
+
 def test_a_disk_that_refuses():
     """The sender hears it, and goes on later."""
     store = Stores()

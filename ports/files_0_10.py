@@ -1,0 +1,236 @@
+"""Files over AMQP 0-10's class file, blocking, for CPython: one connection each; who lost it calls again, and goes on where it stopped.
+
+    send(url, path, exchange, key)          receive(url, queue, path)
+
+A file bears its SHA-256 as the header x-sha256, and its name. What is received lies at PATH.part, with PATH.part.json beside it that says
+which file it is, until it is whole and its checksum right: then it gets its name, and is acknowledged. So the same file may come twice, and
+never a wrong one.
+"""
+
+import hashlib
+import json
+import os
+import time
+from typing import Any, Callable
+
+from ..core.amqp_0_10.client.client import LOGIN_REFUSED, Client
+from ..core.amqp_0_10.client.events import Events
+from ..core.amqp_0_10.client.files import Receiving, Sending
+from .client_errors import ClientError, ConnectFailed, ConnectionLost, LoginRefused
+from .moving import Moving, open_stream
+from .url import Url, read_url
+
+CHECKSUM = "x-sha256"
+PIECE = 1 << 20
+
+
+class Refused(ClientError):
+    """The broker, or what has come, says no: trying again changes nothing."""
+
+
+def nothing(at: int, size: int) -> None:
+    """No progress is shown."""
+
+
+class Connection(Moving, Events):
+    """An open connection with a session, and the file that goes over it. Raises ConnectFailed, LoginRefused, ConnectionLost, Timeout."""
+
+    def __init__(self, place: Url, timeout_ms: int) -> None:
+        Moving.__init__(self, open_stream(place, timeout_ms), timeout_ms)
+        self.file: Any = None
+        self.is_open = False
+        given = place.login()
+        self._client = Client(self, open_timeout_ms=timeout_ms, name=b"leveret-%s" % os.urandom(8).hex().encode(), **given)
+        try:
+            self.wait(lambda: self.is_open)
+        except ConnectionLost as error:
+            if error.code == LOGIN_REFUSED:
+                raise LoginRefused("%s refuses the log-in: %s" % (place.place(), error.text)) from None
+            raise ConnectFailed("%s: %s" % (place.place(), error.text)) from None
+
+    def opened(self) -> None:
+        self.is_open = True
+
+    def command(self, name: str, fields: "dict[str, Any]") -> None:
+        if self.file is not None:
+            self.file.command(name, fields)
+
+    def content(self, name: str, fields: "dict[str, Any]", header: bytes) -> None:
+        if self.file is not None:
+            self.file.content(name, fields, header)
+
+    def body(self, octets: bytes, is_last: bool) -> None:
+        if isinstance(self.file, Receiving):
+            self.file.body(octets)
+
+    def completed(self, id_: int) -> None:
+        if self.file is not None:
+            self.file.completed(id_)
+
+    def room(self) -> None:
+        if isinstance(self.file, Sending):
+            self.file.room()
+
+    def ended(self, code: int, text: str) -> None:
+        self._end = (code, text)
+
+    def move(self, done: "Callable[[], bool]", news: "Callable[[], int]", wait_s: float) -> None:
+        """Step until `done()`. Raises ConnectionLost, also when `news()` has stayed the same for `wait_s`; Refused where the broker raised
+        an exception."""
+        before, moved_at = news(), time.monotonic()
+        while not done():
+            try:
+                self.step(1000)
+            except ConnectionLost as error:
+                if error.code:
+                    raise Refused("the broker says: %s (%d)" % (error.text, error.code)) from None
+                raise
+            if news() != before:
+                before, moved_at = news(), time.monotonic()
+            if time.monotonic() - moved_at > wait_s:
+                self._stream.close()
+                raise ConnectionLost("nothing has come for %d s" % wait_s, 0, "")
+
+    def close(self) -> None:
+        """Close, as far as the broker answers."""
+        self._client.close()
+        try:
+            for _ in range(3):
+                self.step(1000)
+        except ConnectionLost:
+            return
+
+
+def checksum(path: str) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    hashed = hashlib.sha256()
+    with open(path, "rb") as file:
+        while octets := file.read(PIECE):
+            hashed.update(octets)
+    return hashed.hexdigest()
+
+
+def send(
+    url: str,
+    path: str,
+    exchange: str,
+    key: str,
+    identifier: str = "",
+    shown: "Callable[[int, int], None]" = nothing,
+    timeout_ms: int = 10000,
+) -> int:
+    """Send a file: the octets that the broker had from before. Raises Refused, and another ClientError where a further call may go on;
+    OSError of the file."""
+    hashed = checksum(path)
+    size = os.path.getsize(path)
+    name = os.path.basename(path)
+    # The name may differ between two files of the same content, and is a part of what is staged.
+    identifier = identifier or hashlib.sha256(("%s %s" % (hashed, name)).encode()).hexdigest()
+    connection = Connection(read_url(url), timeout_ms)
+    try:
+        with open(path, "rb", buffering=0) as file:
+
+            def read(at: int, most: int) -> bytes:
+                file.seek(at)
+                octets = file.read(most)
+                if not octets:
+                    raise Refused("%s has become shorter" % path)
+                return octets
+
+            given = {"filename": name, "headers": {CHECKSUM: hashed}, "timestamp": int(os.path.getmtime(path))}
+            connection.file = sending = Sending(connection._client, read, identifier, size, given, exchange, key)
+
+            def news() -> int:
+                shown(sending.at, size)
+                return sending.at
+
+            connection.move(lambda: sending.phase == "done", news, timeout_ms / 1000)
+            shown(size, size)
+        if sending.returned is not None:
+            raise Refused("the broker returns the file: %s (%d)" % (sending.returned[1], sending.returned[0]))
+        connection.close()
+        return sending.resumed_at
+    finally:
+        connection._stream.close()
+
+
+class Part:
+    """The file that is being received: the sink of a Receiving."""
+
+    def __init__(self, path: str, shown: "Callable[[int, int], None]") -> None:
+        self.path = path
+        self.part = path + ".part"
+        self.shown = shown
+        self.file: Any = None
+        self.at = self.size = self.resumed_at = 0
+        self.name = ""
+        self.trouble = ""
+
+    def begin(self, identifier: str, size: int) -> int:
+        """A file is announced: the octets of it that are here."""
+        said = {"identifier": identifier, "size": size}
+        self.size = size
+        if self.known() != said:
+            with open(self.part, "wb"):
+                pass
+            with open(self.part + ".json", "w", encoding="utf-8") as file:
+                json.dump(said, file)
+        self.file = open(self.part, "r+b", buffering=0)
+        self.at = self.resumed_at = min(self.file.seek(0, os.SEEK_END), size)
+        self.file.truncate(self.at)
+        self.file.seek(self.at)
+        return self.at
+
+    def known(self) -> Any:
+        """Which file lies here, or None."""
+        try:
+            with open(self.part + ".json", encoding="utf-8") as file:
+                return json.load(file) if os.path.exists(self.part) else None
+        except (OSError, ValueError):
+            return None
+
+    def write(self, octets: bytes) -> None:
+        """Octets of it."""
+        self.file.write(octets)
+        self.at += len(octets)
+        self.shown(self.at, self.size)
+
+    def whole(self, properties: "dict[str, Any]", redelivered: bool) -> bool:
+        """All of it has come: false when it is not what was sent."""
+        os.fsync(self.file.fileno())
+        self.file.close()
+        said = (properties.get("headers") or {}).get(CHECKSUM)
+        self.name = properties.get("filename") or ""
+        if self.at != self.size or said is not None and said != checksum(self.part):
+            self.trouble = "%s has another checksum than the file that was sent" % self.part
+            os.remove(self.part)
+        else:
+            os.replace(self.part, self.path)
+        os.remove(self.part + ".json")
+        return not self.trouble
+
+
+def receive(
+    url: str,
+    queue: str,
+    path: str,
+    shown: "Callable[[int, int], None]" = nothing,
+    wait_s: float = 60,
+    timeout_ms: int = 10000,
+) -> "tuple[str, int]":
+    """Receive the next file of a queue as `path`: (the name that it was sent with, octets that were here from before). Raises Refused, and
+    another ClientError where a further call may go on; OSError of the file."""
+    connection = Connection(read_url(url), timeout_ms)
+    sink = Part(path, shown)
+    try:
+        connection.file = receiving = Receiving(connection._client, queue, sink)
+        connection.move(lambda: receiving.is_acknowledged or sink.trouble != "", lambda: sink.at, wait_s)
+        if sink.trouble:
+            connection.close()
+            raise Refused(sink.trouble)
+        connection.close()
+        return sink.name, sink.resumed_at
+    finally:
+        connection._stream.close()
+        if sink.file is not None:
+            sink.file.close()

@@ -1,0 +1,168 @@
+"""Files over a real `leveret serve --data` that is killed while they are staged and while they are delivered: `leveret file` goes on
+where it stopped, and what comes is what was sent. (At every write of the store: tests/unit/test_0_10_file.py. 1 GiB: measure.)
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from leveret.ports import files_0_10
+from leveret.ports.client import connect
+from leveret.ports.client_errors import ClientError
+
+SIZE = 6000000
+CUTS = (1, 1500000, 4000000)  # octets after which the broker is killed
+LIMITS = "[limits]\ncontent_size_max = 1048576\nstaged_size_max = 16777216\n"
+PATIENCE_S = 60
+FILE = [sys.executable, "-m", "leveret.tools.cli", "file"]
+
+
+class Cut(Exception):
+    """The broker was killed at this moment."""
+
+
+@pytest.fixture
+def image(tmp_path):
+    """A file whose octets do not repeat."""
+    path = tmp_path / "image.bin"
+    octets = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(SIZE // 32))
+    path.write_bytes(octets)
+    return path
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Arguments of a broker in which the image is larger than a message."""
+    path = tmp_path / "limits.toml"
+    path.write_text(LIMITS)
+    return ("--config", path)
+
+
+def killed(broker):
+    """kill -9."""
+    broker.process.kill()
+    broker.process.wait()
+
+
+def killing(broker, cuts, far):
+    """A function that is shown how far a file is: it kills the broker at the next of `cuts`. `far(at)`: how far it is in truth."""
+    left = list(cuts)
+
+    def shown(at, size):
+        if left and far(at) >= left[0]:
+            left.pop(0)
+            killed(broker[0])
+            raise Cut
+
+    return shown
+
+
+def on_disk(directory):
+    """Octets of all staged contents."""
+    folder = directory / "staged"
+    return sum(os.path.getsize(folder / each) for each in os.listdir(folder)) if folder.exists() else 0
+
+
+def until_done(call, restart):
+    """Call until it ends without a cut: (what it returned, how often it was cut)."""
+    cuts = 0
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return call(), cuts
+        except (Cut, ClientError):
+            assert time.monotonic() < deadline
+            cuts += 1
+            restart()
+
+
+def test_kills_cost_no_file_and_little_of_the_way(start, tmp_path, image, settings):
+    """What the store had is not sent again, but for what it was writing."""
+    broker = [start(tmp_path / "data", *settings)]
+
+    def restart():
+        broker[0] = start(tmp_path / "data", *settings)
+
+    client = connect(broker[0].url)
+    client.queue_declare("images", durable=True)
+    client.close()
+    shown = killing(broker, CUTS, lambda at: on_disk(tmp_path / "data"))
+    resumed, cuts = until_done(lambda: files_0_10.send(broker[0].url, str(image), "", "images", shown=shown), restart)
+    assert cuts == len(CUTS) and CUTS[-1] - 500000 <= resumed <= SIZE
+    killed(broker[0])
+    restart()
+    shown = killing(broker, CUTS, lambda at: at)
+    got = tmp_path / "got.bin"
+    (name, resumed), cuts = until_done(lambda: files_0_10.receive(broker[0].url, "images", str(got), shown), restart)
+    assert cuts == len(CUTS) and name == "image.bin" and resumed >= CUTS[-1]
+    assert got.read_bytes() == image.read_bytes() and sorted(os.listdir(tmp_path)) == ["data", "got.bin", "image.bin", "limits.toml"]
+    client = connect(broker[0].url)
+    assert client.queue_declare("images", passive=True)[1] == 0
+    client.close()
+    deadline = time.monotonic() + PATIENCE_S
+    while [each for each in os.listdir(tmp_path / "data" / "staged") if each.endswith(".log")]:
+        assert time.monotonic() < deadline, "a content stays that no message refers to"
+        time.sleep(0.2)
+
+
+def test_the_command_waits_for_the_broker_and_says_what_is_wrong(start, tmp_path, image, settings):
+    broker = start(tmp_path / "data", *settings)
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.close()
+
+    def command(*arguments):
+        return subprocess.run([*FILE, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    done = command("send", broker.url, image, "--queue", "images", "--quiet")
+    assert done.returncode == 0 and "octets are in the broker's hands" in done.stdout and not done.stderr
+    folder = tmp_path / "here"
+    folder.mkdir()
+    done = command("receive", broker.url, folder, "--queue", "images")
+    assert done.returncode == 0 and "checksum right" in done.stdout and "(100 %)" in done.stderr
+    assert (folder / "image.bin").read_bytes() == image.read_bytes() and os.listdir(folder) == ["image.bin"]
+    for arguments, status, part in (
+        (("send", broker.url, image, "--queue", "none"), 1, "no queue takes the message (312)"),
+        (("send", broker.url, image), 2, "either --queue, or --exchange"),
+        (("send", broker.url, tmp_path / "no", "--queue", "images"), 2, "there is no file"),
+        (("receive", broker.url, folder, "--queue", "none"), 1, "no queue 'none'"),
+        (("receive", broker.url, folder, "--queue", "images", "--wait", "1", "--retry", "1"), 1, "nothing has come"),
+        (("send", broker.url.replace("guest:guest", "guest:wrong"), image, "--queue", "images"), 1, "refuses the log-in"),
+    ):
+        done = command(*arguments, "--quiet")
+        assert done.returncode == status and part in done.stderr, (arguments, done.stderr)
+
+
+def test_a_file_with_another_checksum_is_not_taken(start, tmp_path, image):
+    broker = start(tmp_path / "data")
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.publish("", "images", b"no such image", {"headers": {files_0_10.CHECKSUM: "0" * 64}})
+    with pytest.raises(files_0_10.Refused, match="another checksum"):
+        files_0_10.receive(broker.url, "images", str(tmp_path / "got"))
+    assert not os.path.exists(tmp_path / "got") and not os.path.exists(tmp_path / "got.part")
+    assert client.queue_declare("images", passive=True)[1] == 1
+    client.close()
+
+
+def test_two_files_at_once(start, tmp_path, image, settings):
+    """The store writes for one content at a time: both come whole."""
+    broker = start(tmp_path / "data", *settings)
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.close()
+    other = tmp_path / "other.bin"
+    other.write_bytes(image.read_bytes()[::-1])
+    senders = [threading.Thread(target=files_0_10.send, args=(broker.url, str(each), "", "images")) for each in (image, other)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join(PATIENCE_S)
+    for _ in range(2):
+        name, _ = files_0_10.receive(broker.url, "images", str(tmp_path / "got"))
+        assert (tmp_path / "got").read_bytes() == (tmp_path / name).read_bytes()

@@ -1,0 +1,217 @@
+"""The AMQP 0-10 client against this broker, joined in memory, octet by octet or in pieces; and its golden octets."""
+
+from peer_file import broker_of, octets
+
+from leveret.core.amqp_0_10.client.client import Client
+from leveret.core.amqp_0_10.client.events import Events
+from leveret.core.amqp_0_10.client.files import Receiving, Sending
+from leveret.core.connection.connection import Connection
+
+
+class Application(Events):
+    """Notes what it hears, and hands it to a Sending or a Receiving."""
+
+    def __init__(self, broker, piece=1 << 20, **given):
+        self.heard = []
+        self.file = None
+        self.piece = piece
+        self.client = Client(self, **given)
+        self.connection = Connection(broker, "unit", True)
+        self.broker = broker
+
+    def opened(self):
+        self.heard.append("opened")
+
+    def command(self, name, fields):
+        self.heard.append(name)
+        if self.file is not None:
+            self.file.command(name, fields)
+
+    def content(self, name, fields, header):
+        self.heard.append(name)
+        if self.file is not None:
+            self.file.content(name, fields, header)
+
+    def body(self, octets, is_last):
+        if isinstance(self.file, Receiving):
+            self.file.body(octets)
+
+    def completed(self, id_):
+        self.heard.append(id_)
+        if self.file is not None:
+            self.file.completed(id_)
+
+    def room(self):
+        if isinstance(self.file, Sending):
+            self.file.room()
+
+    def ended(self, code, text):
+        self.heard.append((code, text))
+
+    def move(self, most=1 << 30, until=None):
+        """Move octets both ways until nothing more comes, or `until` is true; at most so many of ours."""
+        moved = True
+        while moved and most > 0 and not (until is not None and until()):
+            moved = False
+            ours = bytes(self.client.pending())[: min(self.piece, most)]
+            view = self.connection.writable()
+            if ours and len(view):
+                count = min(len(ours), len(view))
+                view[:count] = ours[:count]
+                self.client.sent(count)
+                self.connection.received(count)
+                most -= count
+                moved = True
+            self.broker.run()
+            theirs = bytes(self.connection.pending())[: self.piece]
+            view = self.client.writable()
+            if theirs and len(view):
+                count = min(len(theirs), len(view))
+                view[:count] = theirs[:count]
+                self.connection.sent(count)
+                self.client.received(count)
+                moved = True
+        return self
+
+    def declared(self):
+        """The queue of the tests."""
+        self.move()
+        self.client.command("queue_declare", {"queue": "q"}, tell=True)
+        return self.move()
+
+
+class Sink:
+    """What is received, in memory."""
+
+    def __init__(self, there=b""):
+        self.octets = there
+        self.identifier = ""
+        self.files = []
+
+    def begin(self, identifier, size):
+        if identifier != self.identifier:
+            self.octets = b""
+        self.identifier, self.size = identifier, size
+        return len(self.octets)
+
+    def write(self, octets):
+        self.octets += octets
+
+    def whole(self, properties, redelivered):
+        assert len(self.octets) == self.size
+        self.files.append((properties["filename"], self.octets, redelivered))
+        return True
+
+
+def sending(application, body, **given):
+    """A Sending of a content."""
+    values = {"identifier": "id", "exchange": "", "key": "q"}
+    values.update(given)
+    name, exchange, key = values["identifier"], values["exchange"], values["key"]
+    application.file = Sending(application.client, lambda at, most: body[at : at + most], name, len(body), {"filename": "f"}, exchange, key)
+    return application.file
+
+
+def test_a_file_goes_through_a_broker_in_pieces_of_every_kind():
+    for piece in (1, 7, 1000, 1 << 20):
+        body = octets(3000 if piece == 1 else 30000)
+        broker = broker_of()
+        sender = Application(broker, piece).declared()
+        assert sender.heard == ["opened", 0]
+        assert sending(sender, body).phase == "opening"
+        sender.move()
+        assert sender.file.phase == "done" and sender.file.resumed_at == 0
+        reader = Application(broker, piece).move()
+        sink = Sink()
+        reader.file = Receiving(reader.client, "q", sink)
+        reader.move()
+        assert sink.files == [("f", body, False)] and reader.file.is_acknowledged
+        assert broker.queues["q"].message_count() == 0
+
+
+def test_both_ways_go_on_after_a_cut():
+    body = octets(30000)
+    broker = broker_of()
+    sender = Application(broker).declared()
+    sending(sender, body)
+    sender.move(20000)
+    sender.connection.received(0)
+    sender.client.received(0)
+    assert sender.heard[-1] == (0, "the peer closed the stream")
+    again = Application(broker).move()
+    sending(again, body)
+    again.move()
+    assert again.file.phase == "done" and 10000 < again.file.resumed_at < 20000
+    sink = Sink()
+    reader = Application(broker, 1000).move()
+    reader.file = Receiving(reader.client, "q", sink)
+    reader.move(until=lambda: len(sink.octets) >= 9000)
+    reader.connection.received(0)
+    broker.run()
+    there = len(sink.octets)
+    reader = Application(broker).move()
+    reader.file = Receiving(reader.client, "q", sink)
+    reader.move()
+    assert 20000 > there >= 9000 and sink.files == [("f", body, True)]
+
+
+def test_what_the_broker_refuses_is_told():
+    broker = broker_of()
+    sender = Application(broker).declared()
+    sending(sender, b"", identifier="")
+    sender.move()
+    code, text = sender.heard[-1]
+    assert code == 406 and "identifier" in text and sender.client.closed
+    other = Application(broker).move()
+    sending(other, b"x", key="no")
+    other.move()
+    assert other.file.phase == "done" and other.file.returned == (312, "no queue takes the message")
+
+
+def test_a_wrong_password_a_wrong_protocol_and_silence():
+    wrong = Application(broker_of(), password="no")
+    for _ in range(30):
+        wrong.move()
+        wrong.broker.tick((wrong.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        wrong.connection.tick(wrong.broker.now)
+    assert wrong.client.closed and wrong.heard[0][0] == 320
+    client = Application(broker_of()).client
+    client.writable()[:8] = b"AMQP\x00\x00\x09\x01"
+    client.received(8)
+    assert client.events.heard == [(0, "the peer does not speak AMQP 0-10")]
+    client = Application(broker_of()).client
+    for now in (0, 5000, 11000):
+        client.tick(now)
+    assert client.events.heard == [(0, "no answer from the broker for 10000 ms")]
+
+
+def test_heartbeats_and_close():
+    application = Application(broker_of(heartbeat_s=1)).move()
+    client = application.client
+    assert client.beat_ms == 1000
+    client.tick(0)
+    client.tick(1500)
+    assert bytes(client.pending()) == b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x0a\x00\x00"
+    client.close()
+    application.move()
+    assert application.heard == ["opened", (0, "closed")]
+
+
+GOLDEN = (  # section by section: what the client writes, in hexadecimal
+    ("file_open", {"identifier": "ab", "content_size": 3}, "0f01001d00010000000000000906010003000261620000000000000003"),
+    ("file_open_ok", {"staged_size": 2}, "0f01001a00010000000000000907010001000000000000000002"),
+    ("file_publish", {"routing_key": "q", "mandatory": True, "identifier": "a"}, "0f010016000100000000000009090100160001710161"),
+    ("file_ack", {"delivery_tag": 5, "multiple": True}, "0f01001a0001000000000000090c010003000000000000000005"),
+    ("file_reject", {"delivery_tag": 5, "requeue": True}, "0f01001a0001000000000000090d010003000000000000000005"),
+    ("stream_qos", {"consume_rate": 9}, "0f01001600010000000000000a010100040000000009"),
+    ("stream_cancel", {"consumer_tag": "c"}, "0f01001400010000000000000a05010001000163"),
+)
+
+
+def test_golden_octets():
+    """Out of the tables: class code 9 (file) and 10 (stream), codes and packing flags by the order of the fields."""
+    for name, fields, text in GOLDEN:
+        client = Application(broker_of()).client
+        client.sent(8)
+        client.command(name, fields)
+        assert "".join(["%02x" % octet for octet in bytes(client.pending())]) == text, name
