@@ -467,7 +467,7 @@ int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t 
     const uint8_t *found[COUNT];
     const int32_t *record = t->messages + message;
     int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
-    int32_t changed = KIND_ANNOTATED | KIND_REPLY_TO | KIND_FOR_US | KIND_ACQUIRED;
+    int32_t changed = KIND_ANNOTATED | KIND_GRAFTED | KIND_REPLY_TO | KIND_FOR_US | KIND_ACQUIRED;
     int64_t passed = 1000 * (int64_t)seconds_passed(t, record);
     if (kind & changed || size > PROPERTIES_MAX || route > 512 || (format != BASIC && format != AMQP_1_0))
         return -1;

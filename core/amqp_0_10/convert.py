@@ -19,7 +19,7 @@ def header_segment(broker, message, redelivered):
     kind = tables.messages[message + layout.MESSAGE_KIND]
     exchange, key = reading.names_of(tables, message)
     changes = {"exchange": exchange, "routing_key": text_of(key), "redelivered": redelivered}
-    annotations = reading.annotations_of(tables, message) if kind & layout.KIND_ANNOTATED else {}
+    annotations = crossing.annotations_of(tables, message) if kind & (layout.KIND_ANNOTATED | layout.KIND_GRAFTED) else {}
     if annotations and reading.expiration_of(tables, message) is None:
         changes["ttl"] = changes["expiration"] = None  # a dead letter's lifetime has ended
     if kind & layout.KIND_FORMAT == AMQP_0_10:

@@ -177,7 +177,7 @@ def map_section(code, count, pairs):
 
 def annotations_of(broker, message):
     """The broker's annotations of a message, by symbol, as types.py has values."""
-    changes = reading.annotations_of(broker.tables, message)
+    changes = crossing.annotations_of(broker.tables, message)
     return noted_of(changes, broker.tables.messages[message + layout.MESSAGE_ARRIVED]) if changes else {}
 
 

@@ -12,9 +12,11 @@ A format in no row of SOURCES has both functions itself.
 """
 
 from ..memory import layout
+from ..message import reading
 from ..message.formats import AMQP_0_10, AMQP_1_0, BASIC, format_of
 from ..parts import needed
 
+GRAFTED = "death"  # in the names of the headers that core/queue/letters.py puts behind the publisher's, and in no name of those
 SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact", AMQP_0_10: "amqp_0_10.exact"}
 
 
@@ -26,15 +28,33 @@ def source_of(kind):
 
 def told(tables, message):
     """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations."""
-    source = source_of(tables.messages[message + layout.MESSAGE_KIND])
+    kind = tables.messages[message + layout.MESSAGE_KIND]
+    source = source_of(kind)
     octets = tables.properties_of(message)
     given = source.exact(octets)
+    if kind & layout.KIND_GRAFTED:
+        headers = given.pop("headers")
+        headers = {name: headers[name] for name in headers if GRAFTED not in name}
+        if headers:
+            given["headers"] = headers
     pieces_and_type = payload(tables, message, source, octets)
     if pieces_and_type is None:
         return given, None
     if pieces_and_type[1] is not None:
         given["type"] = pieces_and_type[1]
     return given, pieces_and_type[0]
+
+
+def annotations_of(tables, message):
+    """A message's annotations, exact, with those that are among its publisher's headers (layout.KIND_GRAFTED); {}: it has none."""
+    changes = reading.annotations_of(tables, message)
+    kind = tables.messages[message + layout.MESSAGE_KIND]
+    if kind & layout.KIND_GRAFTED:
+        headers = source_of(kind).exact(tables.properties_of(message))["headers"]
+        headers = {name: headers[name] for name in headers if GRAFTED in name}
+        headers.update(changes.get("headers", {}))
+        changes["headers"] = headers
+    return changes
 
 
 def pieces(tables, message):

@@ -43,6 +43,7 @@ KIND_CHANGED = (
 )  # of its places in the log the last record counts: the broker has given it other annotations since (amqp_1_0/modified.py)
 KIND_REPLY_TO = 1 << 22  # its annotations are nothing but an address (text) for the direct reply-to that its 0-9-1 publisher sent
 KIND_ACQUIRED = 1 << 23  # a receiver of 1.0 has had it: none is told to be the first (noted with KIND_FOR_US alone)
+KIND_GRAFTED = 1 << 24  # headers of a death are among its publisher's (core/queue/letters.py)
 KIND_REWORKED = (
     KIND_FORMAT | KIND_ANNOTATED | KIND_REPLY_TO
 )  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery

@@ -112,11 +112,12 @@ class Tables:
         self.append(message, route, 0, len(route))
         return message
 
-    def copy_content(self, source, target):
-        """Append what the publisher of message `source` sent, properties and body, to the chain of `target`."""
+    def copy_content(self, source, target, skip=0):
+        """Append what the publisher of message `source` sent, properties and body, without the first `skip` octets, to the chain of
+        `target`."""
         messages = self.messages
-        left = messages[source + layout.MESSAGE_PROPERTIES] + messages[source + layout.MESSAGE_BODY]
-        offset = self.properties_at(source)
+        left = messages[source + layout.MESSAGE_PROPERTIES] + messages[source + layout.MESSAGE_BODY] - skip
+        offset = self.properties_at(source) + skip
         block = messages[source + layout.MESSAGE_FIRST]
         while left:
             if offset >= self.block_size:

@@ -13,11 +13,14 @@ from ...message import reading
 from ...message.annotations import GONE, write
 from ...message.route import pack
 from ...outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
+from ...parts import part
 from .feature import Feature
 
 COUNT_MAX = (1 << 63) - 1  # of the field that has it on the wire
 NESTED_MAX = 4
 ANNOTATIONS_MAX = 65000  # octets of a history in annotations: headers must stay removable
+
+letters = part("queue.letters")  # boards do without it
 
 
 class Rule(Feature):
@@ -44,6 +47,17 @@ class Rule(Feature):
         """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM."""
         if broker.dead_letters_nested >= NESTED_MAX:
             return NO_ROOM
+        outcome = None if letters is None else letters.send(self, broker, queue, message, reason)
+        if outcome is None:
+            outcome = self.send_history(broker, queue, message, reason)
+        if outcome == REFUSED:
+            outcome = UNROUTABLE
+        if outcome == TAKEN:
+            broker.counters["dead_lettered"] += 1
+        return outcome
+
+    def send_history(self, broker, queue, message, reason):
+        """Publish a dead letter with the history in its message's headers, and this death: TAKEN, UNROUTABLE, REFUSED or NO_ROOM."""
         tables = broker.tables
         exchange, key = reading.names_of(broker.tables, message)
         target_key = key if self.key is None else self.key.encode("utf-8")
@@ -72,9 +86,11 @@ class Rule(Feature):
         copy = reading.copy_with(broker.tables, message, route, octets)
         if copy == layout.NONE:
             return NO_ROOM
+        if letters is not None:
+            letters.learn(self, broker, queue, message, reason, route, octets)
         broker.dead_letters_nested += 1
         try:
-            outcome = broker.publish_dead_letter(
+            return broker.publish_dead_letter(
                 copy,
                 self.exchange,
                 (target_key,) + copies if copies else target_key,
@@ -83,11 +99,6 @@ class Rule(Feature):
         finally:
             broker.dead_letters_nested -= 1
             tables.release(copy)
-        if outcome == REFUSED:
-            outcome = UNROUTABLE
-        if outcome == TAKEN:
-            broker.counters["dead_lettered"] += 1
-        return outcome
 
 
 def annotated(reader, octets, changes, told, size_max):
