@@ -32,6 +32,7 @@ VARIABLE = "LEVERET_ACCEL"
 
 LARGE = 16384  # octets of a body that goes from its blocks to the socket
 LAST_OF_PRIORITY = 1 << 30  # beside a consumer in a row: LEVERET_LAST_OF_PRIORITY of hot.h
+LETTERS = -3  # LEVERET_LETTERS
 ROW_SIZE = 64  # consumers of one queue that C delivers to; a queue with more of them is core/queue/turns.py's
 
 
@@ -160,6 +161,7 @@ class Engine:
         self.pointers = pointers
         self.tables = tables
         self.identities = None  # made when a queue remembers some
+        self.burying = None  # made with the first dead letter that needs no history
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.rows = {}
         self.window = ffi.new("leveret_window *")
@@ -174,12 +176,15 @@ class Engine:
 
     @staticmethod
     def memory(limits):
-        """Octets beside memory_needed: the rows of consumers that C delivers to, and bindings laid flat (matching.py) with what
-        that takes meanwhile."""
+        """Octets beside memory_needed: the rows of consumers that C delivers to, bindings laid flat (matching.py) with what
+        that takes meanwhile, and what dead letters have in common (burying.py)."""
+        from . import burying  # there is no C module on some machines
+
         return (
             limits.queue_count_max * (ROW_SIZE + 1) * ffi.sizeof("int32_t")
             + limits.consumer_count_max * ffi.sizeof("leveret_reader")
             + limits.binding_count_max * FLAT_BINDING
+            + burying.memory()
         )
 
     def _keep(self, pointer):
@@ -212,6 +217,8 @@ class Engine:
             for feature in queue.rules.features:
                 if feature.bit & layout.LIMIT_REMEMBERS and feature.recent is None:
                     feature.recent = self.remember(queue, feature.window)
+        if self.burying is not None:
+            self.burying.see_queue(queue)
         place = queue.handle // layout.QUEUE_WIDTH
         count = min(len(queue.consumers), 1) if queue.single_active else len(queue.consumers)
         if queue.is_stream or queue.needs_care or count > ROW_SIZE:
@@ -221,6 +228,14 @@ class Engine:
             ends = queue.prioritised and (at == count - 1 or queue.consumers[at + 1].priority != consumer.priority)
             self.round.rows[place * ROW_SIZE + at] = consumer.handle | (LAST_OF_PRIORITY if ends else 0)
         self.round.row_counts[place] = count
+
+    def learn_letter(self, broker, queue, reason, route, known, targets):
+        """A dead letter without a history to read was made (core/queue/letters.py): have C make others like it."""
+        from . import burying  # there is no C module on some machines
+
+        if self.burying is None:
+            self.burying = burying.Burying(self, broker)
+        self.burying.learn(queue, reason, route, known, targets)
 
     def remember(self, queue, most):
         """What a queue remembers of at most so many message ids."""
@@ -255,16 +270,25 @@ class Engine:
     def forget_ways(self):
         """See core/broker/engine.py."""
         self.ways.forget()
+        if self.burying is not None:
+            self.burying.forget()
 
     def begin_round(self, turns, deliveries):
         """See core/broker/engine.py."""
         self.round.turns = turns
         self.round.left = deliveries
         self.round.turn = self.turn
+        if self.burying is not None:
+            self.burying.begin_round()
 
     def next_turn(self):
         """See core/broker/engine.py; turns that need no thought are made in C."""
-        return lib.leveret_next_turn(self.pointers, self.round)
+        if self.burying is None:
+            return lib.leveret_next_turn(self.pointers, self.round)
+        while True:
+            queue = self.burying.run(lib.leveret_next_turn, self.round)
+            if queue != LETTERS:
+                return queue
 
     def turned(self, count):
         """See core/broker/engine.py."""
@@ -321,7 +345,9 @@ class Engine:
 
     def publish_kept(self, channel, message):
         """See core/broker/kept.py."""
-        return lib.leveret_publish_kept(self.pointers, channel, message)
+        if self.burying is None:
+            return lib.leveret_publish_kept(self.pointers, channel, message)
+        return self.burying.run(lib.leveret_publish_kept, channel, message)
 
     def purge(self, queue, most):
         """See core/broker/engine.py."""
@@ -329,7 +355,9 @@ class Engine:
 
     def expire(self, queue):
         """See core/broker/engine.py."""
-        return lib.leveret_expire(self.pointers, queue)
+        if self.burying is None:
+            return lib.leveret_expire(self.pointers, queue)
+        return self.burying.run(lib.leveret_expire, queue)
 
     def disown(self, channel, consumer):
         """See core/broker/engine.py."""
@@ -357,7 +385,9 @@ class Engine:
 
     def settle(self, channel, first, last, how):
         """See core/broker/engine.py."""
-        return lib.leveret_settle(self.pointers, channel, first, last, how)
+        if self.burying is None:
+            return lib.leveret_settle(self.pointers, channel, first, last, how)
+        return self.burying.run(lib.leveret_settle, channel, first, last, how)
 
 
 def owner(view):

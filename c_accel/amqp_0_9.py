@@ -17,6 +17,7 @@ class Row:
     wire = lib.leveret_amqp_0_9_wire()
 
     def __init__(self, engine):
+        self.engine = engine
         self.pointers = engine.pointers
         self.round = engine.round
         self.intake = ffi.new("leveret_intake *")
@@ -26,12 +27,16 @@ class Row:
 
     def ingest(self, numbers, source):
         """See core/amqp_0_9/hot_in.py."""
-        return lib.leveret_amqp_0_9_ingest(self.pointers, numbers, source)
+        if self.engine.burying is None:
+            return lib.leveret_amqp_0_9_ingest(self.pointers, numbers, source)
+        return self.engine.burying.run(lib.leveret_amqp_0_9_ingest, numbers, source)
 
     def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
         """See hot.pump."""
         output = self.round.readers[consumer // layout.CONSUMER_WIDTH].output
-        return self.wire.pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
+        if self.engine.burying is None:
+            return self.wire.pump(self.pointers, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
+        return self.engine.burying.run(self.wire.pump, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output)
 
     def put_body(self, left, frame_size_max, channel_number, target, at, end):
         """See hot_out.put_body."""
@@ -88,6 +93,8 @@ class Row:
         intake.frame_size = session.body_size
         intake.goes_on = goes_on
         count = lib.leveret_amqp_0_9_take_in(self.pointers, intake, session.numbers_at if goes_on else ffi.NULL, descriptor)
+        if self.engine.burying is not None:
+            self.engine.burying.flush()
         if intake.done:
             self._have_published(session, channel)
             channel = self._have(session, intake) if intake.message >= 0 else None

@@ -175,7 +175,16 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
         return checked == SELECTED || source[start + 6 + size] & 1 || !may_keep(state, channel, f->blocks) ? ASK : 0;
     if (t->identities)
         read_id(t, source, header + 19);
+    leveret_letters *letters = t->letters;
+    if (letters) {
+        letters->route = source + f->route;
+        letters->route_size = f->route_size;
+        letters->own = source + header + 19;
+        letters->own_size = f->properties_size;
+    }
     f->logged = may_push(t, f->slot, state[STATE_LIFETIME], f->blocks, f->body);
+    if (letters)
+        letters->route = NULL;
     return !f->logged || (f->logged == PLAIN_STREAM && is_named(source, header + 19, f->behind - 1)) ? ASK : 0;
 }
 

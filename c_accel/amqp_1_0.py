@@ -47,7 +47,9 @@ class Row:
 
     def ingest(self, link, route, source):
         """Transfers of a link and dispositions of its session."""
-        return lib.leveret_amqp_1_0_ingest(self.pointers, link, route, source)
+        if self.engine.burying is None:
+            return lib.leveret_amqp_1_0_ingest(self.pointers, link, route, source)
+        return self.engine.burying.run(lib.leveret_amqp_1_0_ingest, link, route, source)
 
     def take_in(self, link, route, source, room, descriptor):
         """Read from a socket behind what `source` has, and ingest: the octets read; below 0: none now; 0: the peer is gone."""
@@ -62,9 +64,10 @@ class Row:
 
     def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
         """Deliveries to a consumer: the position behind them."""
-        return lib.leveret_amqp_1_0_deliver(
-            self.pointers, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end
-        )
+        given = (consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end)
+        if self.engine.burying is None:
+            return lib.leveret_amqp_1_0_deliver(self.pointers, *given)
+        return self.engine.burying.run(lib.leveret_amqp_1_0_deliver, *given)
 
     def head(self, message, failed, noted):
         """See core/amqp_1_0/convert.py, head_for_1_0: the octets; None: it has to make them."""

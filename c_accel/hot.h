@@ -11,6 +11,8 @@
 
 #define LEVERET_WAYS_MAX 32
 #define LEVERET_INSETS_MAX 32
+#define LEVERET_LETTER_HEAD 8192
+#define LEVERET_LETTERS -3
 #define LEVERET_LAST_OF_PRIORITY 0x40000000
 
 /* The bindings of an exchange as a tree (c_accel/matching.py). A node: its parent, where its word begins (-1: it is a wild card, or the
@@ -79,6 +81,48 @@ typedef struct {
     int32_t fresh;
 } leveret_identities;
 
+/* Dead letters: see letters.h. What those of a queue have in common that die for one reason and have one route; `count` 0: an empty row. */
+typedef struct {
+    const uint8_t *route;
+    const uint8_t *target; /* their own route */
+    uint8_t *pairs;        /* behind the publisher's headers */
+    int32_t route_size;
+    int32_t target_size;
+    int32_t pairs_size;
+    int32_t time_at; /* in `pairs`: the second of the death, 8 octets */
+    int32_t second;  /* that stands there, as STATE_SECONDS */
+    int32_t properties_max;
+    int32_t queue;
+    int32_t reason;
+    int32_t count; /* of targets */
+    int32_t targets[4];
+} leveret_letter;
+typedef struct {
+    leveret_letter *rows;
+    int32_t mask;
+    int32_t left; /* of them, in this round */
+    int32_t sent; /* not counted by Python yet */
+    int32_t logged_head; /* a list as that of STATE_LOGGED_HEAD: nothing that fails drops these */
+    int32_t logged_tail;
+    int32_t logged_octets;
+    int32_t logged_count;
+    int32_t logged_places;
+    int32_t log_room; /* as STATE_LOG_ROOM */
+    int32_t buried; /* the entry that the last message has driven out, perhaps its own */
+    int64_t epoch;  /* of STATE_SECONDS */
+    const uint8_t *route; /* of the message that is about to be published, with its properties; NULL: they are not here */
+    const uint8_t *own;
+    int32_t route_size;
+    int32_t own_size;
+    leveret_letter *row; /* the plan: the row; where the headers of the message stand, and their octets; octets of the letter's properties */
+    int32_t at;
+    int32_t size;
+    int32_t properties;
+    int32_t blocks;
+    int32_t logs;
+    uint8_t head[8192]; /* LEVERET_LETTER_HEAD */
+} leveret_letters;
+
 struct leveret_output;
 struct leveret_wire;
 
@@ -97,6 +141,7 @@ typedef struct {
     int32_t *route_targets;
     leveret_ways *ways; /* NULL: none */
     leveret_identities *identities; /* NULL: no queue remembers ids */
+    leveret_letters *letters; /* NULL: Python makes all dead letters */
 } leveret_tables;
 
 /* The ids that a queue remembers, as core/queue/identities.py has them: see identities.h. */
@@ -104,6 +149,13 @@ void leveret_read_id(leveret_identities *known, const uint8_t *octets, int32_t s
 int32_t leveret_knows_id(const leveret_identities *known, int32_t queue);
 void leveret_add_id(leveret_identities *known, int32_t queue);
 void leveret_forget_id(leveret_identities *known, int32_t queue);
+
+/* Have a row known; the octets it points to are Python's, and stay until the rows are forgotten. */
+void leveret_learn_letter(leveret_letters *l, const leveret_letter *letter);
+void leveret_forget_letters(leveret_letters *l);
+
+/* Exchange the list of messages that are to be logged with that of dead letters. */
+void leveret_swap_letters(const leveret_tables *t);
 
 /* Have a matcher find the children of its nodes. */
 void leveret_index(leveret_matcher *m);
@@ -262,7 +314,7 @@ void leveret_starve(const leveret_round *r, leveret_output *output, int32_t cons
 void leveret_feed(const leveret_tables *t, const leveret_round *r, leveret_output *output);
 void leveret_forget(const leveret_round *r, leveret_output *output, int32_t consumer);
 
-/* See Plain.next_turn in core/broker/engine.py: turns that need no thought are made here. */
+/* See Plain.next_turn in core/broker/engine.py: turns that need no thought are made here. LEVERET_LETTERS: dead letters are to be logged first. */
 int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r);
 
 /* See core/serial_link/stuffing.py. */

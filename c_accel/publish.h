@@ -56,7 +56,12 @@ static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t e
     while (is_over(queue_record, queue_record[QUEUE_LENGTH], queue_record[QUEUE_OCTETS])) {
         int32_t oldest = queue_record[QUEUE_HEAD];
         unlink_ready(t, queue, oldest);
-        drop(t, oldest);
+        if (queue_record[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS) {
+            leveret_bury(t, oldest); /* may_push has planned it */
+            t->letters->buried = oldest;
+        } else {
+            drop(t, oldest);
+        }
         t->state[STATE_DROPPED_HEAD] += 1;
     }
 }
@@ -82,7 +87,8 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         }
         if (is_stream ? !durable && route[ROUTE_COUNT] > 1 : !(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
             return 0;
-        if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body))
+        if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body)
+            && (route[ROUTE_COUNT] > 1 || !leveret_may_drop_head(t, *target, body, block_total, answer)))
             return 0;
         if (queue[QUEUE_LIMITS] & LIMIT_REMEMBERS && !leveret_is_new_id(t->identities, *target, route[ROUTE_COUNT]))
             return 0;
@@ -157,6 +163,8 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
     state[STATE_LEFT] -= count;
     for (int32_t left = count; left > 0; left--, target++) {
         int32_t entry = push(t, *target, message);
+        if (t->letters)
+            t->letters->buried = NONE;
         int32_t limits = t->queues[*target + QUEUE_LIMITS];
         if (limits)
             keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
@@ -167,7 +175,7 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
             t->entries[entry + ENTRY_REDELIVERED] = NONE;
         else
             activate(t, *target);
-        if (logged > 1 && plain > 1)
+        if (logged > 1 && plain > 1 && !(t->letters && t->letters->buried == entry))
             put_aside(t, entry);
     }
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + 1) & MASK;

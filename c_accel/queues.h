@@ -2,6 +2,7 @@
 #ifndef LEVERET_QUEUES_H
 #define LEVERET_QUEUES_H
 
+#include "letters.h"
 #include "messages.h"
 
 static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t message)
@@ -208,8 +209,12 @@ static inline int32_t expire(const leveret_tables *t, int32_t queue)
             return 0;
         if (moment < 0 ? t->state[STATE_UPTIME] + moment < 0 : (t->state[STATE_NOW] - moment - 1) & 0x20000000)
             return 0;
-        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
-            return 1;
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_DEAD_LETTERS) {
+            int32_t answer = t->letters ? leveret_expire_letter(t, queue, entry) : 1;
+            if (answer)
+                return answer;
+            continue;
+        }
         unlink_ready(t, queue, entry);
         drop(t, entry);
         t->state[STATE_EXPIRED] += 1;

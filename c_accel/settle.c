@@ -238,6 +238,16 @@ static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, 
 
 int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
 {
+    if (how == REFUSED && first == last && leveret_may_reject(t, first)) {
+        int32_t queue = t->entries[first + ENTRY_QUEUE];
+        wake_below(t, channel, first, last);
+        if (t->queues[queue + QUEUE_LENGTH] > 0)
+            activate(t, queue);
+        unhold(t, channel, first);
+        leveret_bury(t, first);
+        t->state[STATE_REJECTED] = (t->state[STATE_REJECTED] + 1) & MASK;
+        return 1;
+    }
     if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
         return 0;
     wake_below(t, channel, first, last);

@@ -210,6 +210,8 @@ int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r)
         r->left -= r->done;
         if (r->done >= r->turn)
             activate(t, queue);
+        if (t->letters && t->letters->logged_head >= 0)
+            return LEVERET_LETTERS;
     }
     return -1;
 }

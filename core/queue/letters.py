@@ -17,7 +17,8 @@ from ..message import annotations, reading
 from ..message.route import exchange_of, key_of
 from ..outcomes import NO_ROOM
 
-KNOWN_MAX = 512  # routes and reasons that a queue's rule keeps
+KNOWN_MAX = 512  # of queues, reasons and routes that a broker keeps
+OCTETS_MAX = 768  # of each
 WORDS = (b"death", b"CC")  # in the properties of no message that is for here
 TIME = b"\x04timeT"  # before the second of a death
 NEVER = layout.KIND_ANNOTATED | layout.KIND_CHANGED | layout.KIND_REPLY_TO
@@ -65,24 +66,27 @@ def learn(rule, broker, queue, message, reason, target, written):
     time_at = pairs.find(TIME) + len(TIME)
     if pairs.count(TIME) != 1 or reader.with_header(properties, pairs) != reader.merge(properties, told):
         return
-    known = known_of(rule)
+    route = tables.route_of(message)
+    if len(route) + len(target) + len(pairs) > OCTETS_MAX:
+        return
+    known = known_of(broker)
     if len(known) >= KNOWN_MAX:
         known.clear()
-    route = tables.route_of(message)
-    known[reason, route] = Known(pairs, time_at, target)
+    known[rule, reason, route] = Known(pairs, time_at, target)
 
 
-def known_of(rule):
-    """The Known of a rule, by reason and route."""
-    if not hasattr(rule, "known"):
-        rule.known = {}
-    return rule.known
+def known_of(broker):
+    """The Known of a broker, by rule (an object of dead_letter.py), reason and route."""
+    if not hasattr(broker.dead_letters, "known"):
+        broker.dead_letters.known = {}
+    return broker.dead_letters.known
 
 
 def send(rule, broker, queue, message, reason):
     """Publish a dead letter made from a message: as dead_letter.Rule.send_message, or None: it is not for here."""
     tables = broker.tables
-    known = known_of(rule).get((reason, tables.route_of(message)))
+    route = tables.route_of(message)
+    known = known_of(broker).get((rule, reason, route))
     if known is None:
         return None
     properties = tables.properties_of(message)
@@ -104,6 +108,8 @@ def send(rule, broker, queue, message, reason):
         if reason != "rejected" and queue in targets:
             targets = [each for each in targets if each is not queue]
         if walk is None:
+            if hasattr(tables.engine, "learn_letter"):
+                tables.engine.learn_letter(broker, queue, reason, route, known, targets)
             return broker.put(copy, targets)
         walk.queues = targets
         return broker.put_far(copy, walk)

@@ -11,7 +11,7 @@ import re
 
 import pytest
 from peer import assemble, content, decoded, encoded
-from test_same import SEEDS, Side
+from test_same import SEEDS, ByTables, Side
 
 from leveret import c_accel
 from leveret.core.amqp_0_9 import session
@@ -28,7 +28,7 @@ class ByFrame(engine.Plain):
 
 
 COUNTED = ("published", "dropped_head", "rejected_publishes", "expired", "dead_lettered")
-FORMS = (ByFrame, engine.Plain, c_accel.Engine)
+FORMS = (ByFrame, engine.Plain, ByTables)
 
 
 def source_of(found):

@@ -76,21 +76,20 @@ class Rule(Feature):
         Rule "expired": also expire in hot.py and in queues.h; test_homes.py holds them together.
         """
         self.behind = False
-        if more_ms == 0 and queue.rules.dead_letter is None:
-            broker.tables.engine.expire(queue.handle)
-            return
         entries = broker.tables.entries
-        entry = queue.head()
         left = EXPIRED_MAX
-        while entry != layout.NONE and passed(broker, entries[entry + layout.ENTRY_DEADLINE], more_ms):
-            if left == 0:
+        while True:
+            answer = 1 if more_ms else broker.tables.engine.expire(queue.handle)  # 0: all are gone; 2: no more may go in this round
+            entry = queue.head()
+            if answer == 0 or entry == layout.NONE or not passed(broker, entries[entry + layout.ENTRY_DEADLINE], more_ms):
+                return
+            if left == 0 or answer == 2:
                 self.behind = True
                 return
             left -= 1
             queue.pop()
             broker.counters["expired"] += 1
             broker.discard(queue, entry, "expired")
-            entry = queue.head()
 
     def tick(self, broker, queue):
         """The head may have become too old without anyone asking for it; a thousand queues are asked ten times a second."""

@@ -1,0 +1,161 @@
+"""Dead letters that C makes (c_accel/letters.c): receivers get the same as from plain Python, and the log keeps the same.
+
+test_same.py compares every table; here the forms make letters at other moments of a round (C needs no decision), so what is compared is
+what peers see: each queue's letters in their order, confirms, counters, and what a restart finds.
+"""
+
+import random
+
+import pytest
+from invariants import Steps
+from memory_store import MemoryStore, durable_broker
+from peer import Peer, assemble, content, encoded, new_broker
+
+from leveret import c_accel
+from leveret.core.broker import engine
+from leveret.core.memory import layout
+
+FORMS = (engine.Plain, c_accel.Engine)
+LETTER = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+QUEUES = (
+    ("dead", {}),
+    ("brief", dict(LETTER, **{"x-message-ttl": 0})),
+    ("nothing", dict(LETTER, **{"x-max-length": 0})),
+    ("three", dict(LETTER, **{"x-max-length": 3})),
+    ("octets", dict(LETTER, **{"x-max-length-bytes": 200})),
+    ("rejected", {"x-dead-letter-exchange": "amq.fanout"}),
+    ("bound", {"x-max-priority": 3}),
+    ("itself", {"x-message-ttl": 5, "x-dead-letter-exchange": ""}),
+    ("again", {"x-message-ttl": 40, "x-dead-letter-exchange": "amq.topic", "x-dead-letter-routing-key": "far"}),
+    ("lost", {"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "nowhere"}),
+    ("few", dict(LETTER, **{"x-max-length": 2, "x-dead-letter-routing-key": "three"})),
+)
+ENDS = ("dead", "bound", "three", "octets")
+KEYS = [name for name, arguments in QUEUES if arguments]
+GIVEN = (
+    {},
+    {"delivery_mode": 2, "message_id": "m" * 20, "headers": {"device": "d", "n": 1}},
+    {"delivery_mode": 2, "content_type": "text/plain", "content_encoding": "x", "priority": 2},
+    {"delivery_mode": 2, "headers": {}},
+    {"headers": {"CC": ["dead"]}},
+    {"headers": {"x-death": [{"queue": "three", "reason": "maxlen", "count": 2}]}},
+    {"expiration": "3", "delivery_mode": 2},
+    {"headers": {"note": "of death"}},
+    {"correlation_id": "c" * 90, "headers": {"h" * 20: "v" * 60}, "delivery_mode": 2},
+)
+COUNTED = ("published", "expired", "dropped_head", "rejected", "dead_lettered", "dead_letters_lost", "settled", "internal_errors")
+
+
+class Side:
+    """One broker, a publisher with confirms and a consumer of `rejected`."""
+
+    def __init__(self, form, durable):
+        before, engine.chosen = engine.chosen, form
+        try:
+            self.store = MemoryStore()
+            limits = {"arena_size": 1 << 20, "message_count_max": 4000, "entry_count_max": 8000}
+            self.broker = (
+                durable_broker(self.store, size_max=1 << 24, segment_size=1 << 16, **limits)[0] if durable else new_broker(**limits)
+            )
+        finally:
+            engine.chosen = before
+        self.publisher, self.consumer = Peer(self.broker), Peer(self.broker)
+        self.now = 1000
+        self.confirmed = 0
+        self.checks = Steps(8)
+        self.step(0)
+        self.publisher.give(encoded("confirm_select", 1, False))
+        for name, arguments in QUEUES:
+            self.publisher.give(encoded("queue_declare", 1, 0, name, False, True, False, False, False, arguments))
+        for name in ("dead", "bound"):
+            self.publisher.give(encoded("queue_bind", 1, 0, name, "amq.fanout", "", False, {}))
+        self.publisher.give(encoded("queue_bind", 1, 0, "dead", "amq.topic", "far", False, {}))
+        for name in KEYS:
+            self.publisher.give(encoded("queue_bind", 1, 0, name, "amq.direct", name, False, {}))
+        self.consumer.give(encoded("basic_consume", 1, 0, "rejected", "r", False, False, False, False, {}))
+        self.step(0)
+
+    def step(self, milliseconds):
+        """Time passes, and a round; confirms are counted, and deliveries kept."""
+        self.now += milliseconds
+        self.broker.tick(self.now, layout.EPOCH + 5000)
+        self.broker.run()
+        for name, _, arguments in self.publisher.frames():
+            assert name in ("basic_ack", "confirm_select_ok", "queue_declare_ok", "queue_bind_ok"), (name, arguments)
+            if name == "basic_ack":
+                self.confirmed = arguments[0]
+        return [arguments[1] for name, _, arguments in self.consumer.frames() if name == "basic_deliver"]
+
+    def rest(self):
+        """Until nothing more happens."""
+        for _ in range(200):
+            self.step(50)
+
+    def held(self, broker):
+        """The messages of each end that a letter died in, by where it died first: octets as receivers get them."""
+        held: dict = {}
+        for name in ENDS:
+            peer = Peer(broker)
+            peer.give(encoded("basic_consume", 1, 0, name, "c", False, True, False, False, {}))
+            frames = [None]
+            while frames:
+                broker.run()
+                frames = [each for each in peer.frames() if each[0] != "basic_consume_ok"]
+                for _, _, given, body in assemble(frames):
+                    first = given.get("headers", {}).get("x-first-death-queue"), given.get("headers", {}).get("x-first-death-reason")
+                    held.setdefault((name, *first), []).append((given, body))
+        return held
+
+
+def play(side, random_, steps):
+    """Publishes in batches, rejections one by one and together, time."""
+    number = 0
+    for _ in range(steps):
+        batch = b""
+        for _ in range(random_.choice((1, 3, 30))):
+            number += 1
+            exchange, key = random_.choice((("", random_.choice(KEYS)), ("amq.direct", random_.choice(KEYS)), ("amq.fanout", "k")))
+            given = random_.choice(GIVEN if random_.random() < 0.3 else GIVEN[:4])
+            batch += content(1, exchange, key, b"%d:" % number + b"b" * random_.choice((0, 1, 60, 300, 3000)), given)
+        side.publisher.give(batch)
+        tags = side.step(random_.choice((0, 1, 1, 7, 60)))
+        while tags:
+            if random_.random() < 0.2:
+                side.consumer.give(encoded("basic_nack", 1, tags[-1], True, False))
+                break
+            tag = tags.pop(random_.randrange(len(tags)) if random_.random() < 0.2 else 0)
+            if random_.random() < 0.1:
+                side.consumer.give(encoded("basic_ack", 1, tag, False))
+            else:
+                side.consumer.give(encoded("basic_reject", 1, tag, False))
+        side.checks.step(side.broker)
+    side.rest()
+    side.checks.end(side.broker)
+    return number
+
+
+@pytest.mark.parametrize("durable", (False, True))
+@pytest.mark.parametrize("seed", range(2))
+def test_receivers_get_the_same_dead_letters(seed, durable):
+    """Expired, over the length, rejected; with and without rules at their end; queues that are their own end; no route."""
+    sides = [Side(form, durable) for form in FORMS]
+    numbers = [play(side, random.Random(seed), 30) for side in sides]
+    made = sides[1].broker.tables.engine.burying
+    assert made is not None and made.kept
+    counters = []
+    for side in sides:
+        side.broker.fold_counters()
+        counters.append({name: side.broker.counters[name] for name in COUNTED})
+    assert counters[0] == counters[1] and counters[0]["dead_lettered"] > 100
+    assert [side.confirmed for side in sides] == numbers
+    if durable:
+        for side in sides:
+            again = durable_broker(
+                side.store.cut(), size_max=1 << 24, segment_size=1 << 16, arena_size=1 << 20, message_count_max=4000, entry_count_max=8000
+            )
+            side.after = {each: len(messages) for each, messages in side.held(again[0]).items()}
+        assert sides[0].after == sides[1].after
+    held = [side.held(side.broker) for side in sides]
+    assert sorted(map(str, held[0])) == sorted(map(str, held[1]))
+    for name in held[0]:
+        assert held[0][name] == held[1][name], name
