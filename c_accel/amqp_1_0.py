@@ -53,7 +53,9 @@ class Row:
 
     def take_in(self, link, route, source, room, descriptor):
         """Read from a socket behind what `source` has, and ingest: the octets read; below 0: none now; 0: the peer is gone."""
-        return lib.leveret_amqp_1_0_take_in(self.pointers, link, route, source, room, descriptor, self.answer)
+        if self.engine.burying is None:
+            return lib.leveret_amqp_1_0_take_in(self.pointers, link, route, source, room, descriptor, self.answer)
+        return self.engine.burying.run(lib.leveret_amqp_1_0_take_in, link, route, source, room, descriptor, self.answer)
 
     def receive(self, flat, link):
         """Have C process the flows of an outgoing link (or None: of none) itself: `flat` is its session's record."""
