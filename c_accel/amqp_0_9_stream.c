@@ -2,7 +2,7 @@
 #include "amqp_0_9.h"
 #include "amqp_0_9_frame.h"
 #include "amqp_0_9_properties.h"
-#include "queues.h"
+#include "streams.h"
 
 enum { HEADER_HEAD = 20, TABLE_HEAD = 4, PAIR = 25, HEADERS = 0x20, HEADS_MAX = 77 };
 
@@ -49,26 +49,6 @@ static int32_t fits(const leveret_amqp_0_9_reading *r, const uint8_t *properties
     if (value < 0)
         return r->unfiltered;
     return properties[value] == 'S' ? has_text(r, properties + value + 5, word_of(properties, value + 1)) : -1;
-}
-
-/* See subscription.stream_entry: the entry of a delivery, in no list. */
-static int32_t stream_entry(const leveret_tables *t, leveret_amqp_0_9_reading *r, int32_t queue)
-{
-    if (t->queues[queue + QUEUE_UNSETTLED] == 0) {
-        int32_t *record = t->messages + (r->delivered = new_message(t, 0, 0, 0, 0));
-        record[MESSAGE_ARRIVED] = 0;
-        record[MESSAGE_KIND] = 0;
-        record[MESSAGE_LIFETIME] = NONE;
-    }
-    int32_t entry = allocate(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
-    int32_t *place = t->entries + entry, *record = t->messages + r->delivered;
-    place[ENTRY_MESSAGE] = r->delivered;
-    place[ENTRY_QUEUE] = queue;
-    place[ENTRY_POSITION] = (int32_t)(r->offset & MASK);
-    place[ENTRY_REDELIVERED] = NONE;
-    record[MESSAGE_REFERENCES] += 1;
-    t->queues[queue + QUEUE_BLOCKS] += record[MESSAGE_BLOCKS];
-    return entry;
 }
 
 /* The content header frame with the offset among the headers, see properties.with_header: the position behind it. The cursor of the state stands
@@ -174,7 +154,7 @@ int32_t leveret_amqp_0_9_read_stream(const leveret_tables *t, leveret_amqp_0_9_r
             break;
         if (state[POOL_ENTRIES + 2] < 1 || (t->queues[queue + QUEUE_UNSETTLED] == 0 && state[POOL_MESSAGES + 2] < 1))
             break;
-        int32_t entry = stream_entry(t, r, queue);
+        int32_t entry = stream_entry(t, queue, r->offset, &r->delivered);
         next_number(session + CHANNEL_TAG);
         at = put_record(t, r, record, session, prefix, prefix_size, target, at);
         hold(t, channel, entry, r->consumer);

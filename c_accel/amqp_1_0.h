@@ -70,6 +70,30 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
 /* The family's row for turns.c. */
 const leveret_wire *leveret_amqp_1_0_wire(void);
 
+/* A reader of a stream in its turn: where it stands, up to where it may read, how its transfers begin and end, and what it got. */
+typedef struct {
+    int32_t consumer;
+    int32_t most;
+    int32_t cursor;
+    int64_t offset;
+    int64_t end;
+    int32_t delivered;      /* the message that stands for all of the stream's that are not settled */
+    int32_t tells_position; /* with Event Hubs' annotations */
+    int32_t nulls;          /* at the end of a transfer's fields */
+    int32_t settled;
+    int32_t made;
+    int32_t first; /* entries of the deliveries */
+    int32_t last;
+} leveret_amqp_1_0_reading;
+
+/* Deliver from a stream in target[at:end]: the position behind it. It ends before a message that is not whole there, or not as it was published. */
+int32_t leveret_amqp_1_0_read_stream(const leveret_tables *t, leveret_amqp_1_0_reading *r, const uint8_t *prefix, int32_t prefix_size,
+                                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end);
+
+/* The octets before the body of a stream's message, with its offset among its annotations, and with Event Hubs' where it tells its position: how many;
+ * -1: core/amqp_1_0/convert.py makes them. */
+int32_t leveret_amqp_1_0_head_at(const leveret_tables *t, int32_t message, int64_t offset, int32_t tells_position, uint8_t *target, int32_t room);
+
 /* The octets before the body of a message that a receiver gets otherwise than it is stored, in target[0:room]: how many, -1: core/amqp_1_0/convert.py
  * makes them. `failed`: deliveries before this one. */
 int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t failed, int32_t noted, uint8_t *target, int32_t room);

@@ -1,5 +1,7 @@
 """AMQP 1.0's row of the hot path in C: what core/amqp_1_0/hot_row.py asks the engine in C for."""
 
+from leveret.core import limits
+
 from ._hot import ffi, lib
 
 HEAD_MAX = 2048  # octets
@@ -16,6 +18,7 @@ class Row:
     def __init__(self, engine):
         self.engine = engine
         self.pointers = engine.pointers
+        self.reading = ffi.new("leveret_amqp_1_0_reading *")
         self.answer = ffi.new("int32_t *")  # of the last `take_in`: why it stopped
         self.kept = {}  # what the engine's readers point to, by consumer: at least as long as they do
 
@@ -70,6 +73,29 @@ class Row:
         if self.engine.burying is None:
             return lib.leveret_amqp_1_0_deliver(self.pointers, *given)
         return self.engine.burying.run(lib.leveret_amqp_1_0_deliver, *given)
+
+    def read_stream(self, link, most, end, prefix, nulls):
+        """Deliver up to `most` messages of a stream to a link, up to the offset `end`, into its send buffer: how many, and the first and
+        the last entry of these. `prefix`: as `deliver_to`; `nulls`: fields behind the six that it counts."""
+        reading, consumer, send = self.reading, link.consumer, link.protocol.send
+        reading.consumer, reading.most, reading.end = consumer.handle, most, end
+        reading.cursor, reading.offset, reading.delivered = consumer.cursor, consumer.cursor_offset, consumer.queue.delivered
+        reading.tells_position, reading.nulls, reading.settled = link.tells_position, nulls, link.settled
+        at = lib.leveret_amqp_1_0_read_stream(
+            self.pointers,
+            reading,
+            ffi.from_buffer("uint8_t[]", prefix),
+            len(prefix),
+            link.protocol.frame_max_out,
+            send.address,
+            send.end,
+            send.size - limits.REPLY_ROOM,
+        )
+        if reading.made:
+            send.wrote(at)
+            consumer.cursor, consumer.cursor_offset = reading.cursor, reading.offset
+            consumer.queue.delivered = reading.delivered
+        return reading.made, reading.first, reading.last
 
     def head(self, message, failed, noted):
         """See core/amqp_1_0/convert.py, head_for_1_0: the octets; None: it has to make them."""

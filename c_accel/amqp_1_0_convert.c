@@ -490,3 +490,57 @@ int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t 
     put_data_head(&out, record[MESSAGE_BODY]);
     return out.is_bad ? -1 : out.at;
 }
+
+static void put_long(writer *out, int32_t code, int64_t value)
+{
+    uint8_t octets[9] = {(uint8_t)code};
+    put_number(octets + 1, (int32_t)(value >> 30), (int32_t)(value & MASK));
+    put(out, octets, 9);
+}
+
+/* See deliver_stream.write and positions.annotations: a section of their notes. */
+static void put_position(writer *out, int64_t offset, int32_t tells_position, int64_t arrived)
+{
+    int32_t place = begin(out), size = 0;
+    uint8_t digits[20];
+    put_name(out, "x-stream-offset");
+    if (offset == 0)
+        put_octet(out, 0x44);
+    else if (offset < 256)
+        put_octet(out, 0x53), put_octet(out, (int32_t)offset);
+    else
+        put_long(out, 0x80, offset);
+    if (tells_position) {
+        for (int64_t left = offset; left || !size; left /= 10)
+            digits[sizeof digits - 1 - (size_t)size++] = (uint8_t)('0' + left % 10);
+        put_name(out, "x-opt-offset");
+        put_sized(out, STRING, digits + sizeof digits - size, size);
+        put_name(out, "x-opt-sequence-number");
+        if (offset < 128)
+            put_octet(out, 0x55), put_octet(out, (int32_t)offset);
+        else
+            put_long(out, 0x81, offset);
+        put_name(out, "x-opt-enqueued-time");
+        put_long(out, 0x83, arrived * 1000);
+    }
+    end(out, place, SECTION_ANNOTATIONS, MAP, tells_position ? 8 : 2);
+}
+
+int32_t leveret_amqp_1_0_head_at(const leveret_tables *t, int32_t message, int64_t offset, int32_t tells_position, uint8_t *target, int32_t room)
+{
+    uint8_t octets[PROPERTIES_MAX];
+    const int32_t *record = t->messages + message;
+    int32_t size = record[MESSAGE_PROPERTIES];
+    if ((record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || size > PROPERTIES_MAX || seconds_passed(t, record))
+        return -1;
+    writer out = {target, 0, room, 0};
+    extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], octets, 0, size);
+    header given;
+    int32_t behind = read_header(&given, octets, size);
+    if (behind < 0 || size - behind < 4 || !is_described(octets + behind, size - behind) || octets[behind + 2] <= SECTION_ANNOTATIONS)
+        return -1;
+    put(&out, octets, behind);
+    put_position(&out, offset, tells_position, (int64_t)record[MESSAGE_ARRIVED] + EPOCH);
+    put(&out, octets + behind, size - behind);
+    return out.is_bad ? -1 : out.at;
+}

@@ -2,6 +2,9 @@
 #include "amqp_1_0.h"
 #include "octets.h"
 #include "pump.h"
+#include "streams.h"
+
+#include <string.h>
 
 enum { AMQP_1_0 = 2, BEHIND_PREFIX = 14, FRAME_ROOM = 64, LEAD_MAX = 2048 };
 
@@ -135,4 +138,43 @@ const leveret_wire *leveret_amqp_1_0_wire(void)
 {
     static const leveret_wire wire = {delivery_size, 0, NULL, deliver_by_itself, may_begin, 1};
     return &wire;
+}
+
+int32_t leveret_amqp_1_0_read_stream(const leveret_tables *t, leveret_amqp_1_0_reading *r, const uint8_t *prefix, int32_t prefix_size,
+                                     int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+{
+    uint8_t lead[LEAD_MAX];
+    int32_t *reader = t->consumers + r->consumer, *state = t->state;
+    int32_t queue = reader[CONSUMER_QUEUE], channel = reader[CONSUMER_CHANNEL];
+    r->made = 0;
+    while (r->made < r->most && r->cursor >= 0 && r->offset < r->end && reader[CONSUMER_CREDIT] > 0) {
+        int32_t message = t->entries[r->cursor + ENTRY_MESSAGE];
+        const int32_t *record = t->messages + message;
+        int32_t body = record[MESSAGE_BODY];
+        if (FRAME_ROOM + body > frame_size_max || FRAME_ROOM + body > end - at)
+            break;
+        int32_t size = leveret_amqp_1_0_head_at(t, message, r->offset, r->tells_position, lead, LEAD_MAX);
+        if (size < 0 || FRAME_ROOM + size + body > frame_size_max || FRAME_ROOM + size + body > end - at)
+            break;
+        if (state[POOL_ENTRIES + 2] < 1 || (t->queues[queue + QUEUE_UNSETTLED] == 0 && state[POOL_MESSAGES + 2] < 1))
+            break;
+        r->last = stream_entry(t, queue, r->offset, &r->delivered);
+        if (r->made == 0)
+            r->first = r->last;
+        next_number(t->channels + channel + CHANNEL_TAG);
+        at = put_head(t, channel, prefix, prefix_size, r->settled, r->nulls + size + body, target, at);
+        memset(target + at, 0x40, (size_t)r->nulls);
+        at += r->nulls;
+        memcpy(target + at, lead, (size_t)size);
+        extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES], target, at + size, body);
+        at += size + body;
+        hold(t, channel, r->last, r->consumer);
+        if (reader[CONSUMER_CREDIT] != CREDIT_UNLIMITED)
+            reader[CONSUMER_CREDIT] -= 1;
+        state[STATE_DELIVERED] = (state[STATE_DELIVERED] + 1) & MASK;
+        r->cursor = t->entries[r->cursor + ENTRY_NEXT];
+        r->offset += 1;
+        r->made += 1;
+    }
+    return at;
 }

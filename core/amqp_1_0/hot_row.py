@@ -10,7 +10,7 @@ from ..access.permissions import WRITE
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout, serial
 from ..message.route import exchange_of
-from ..outcomes import TAKEN
+from ..outcomes import ACCEPTED, TAKEN
 from ..shim import table
 from . import dispositions, hot_in, hot_transfers, link_layout
 from .link_in import IncomingLink, packed
@@ -21,6 +21,7 @@ if False:  # for the type checker alone
 _TRANSFER = 0x14  # codes of descriptors
 _DISPOSITION = 0x15
 _FLOW = 0x13
+NULLS = 5  # fields of a transfer behind the usual six (section 2.7.5)
 _LEAST = 16  # octets of a frame that it may be about
 
 
@@ -59,6 +60,7 @@ class Row:
     name = "amqp_1_0"
     reads_flows = False
     take_in: "Any" = None  # where an engine reads from sockets
+    read_stream: "Any" = None  # where an engine delivers from streams
     notes_routes = False  # each message's, in its annotations
     wire: "Any" = None  # where an engine delivers by itself, in turns of queues
 
@@ -383,11 +385,11 @@ def is_plain_reader(link):
     return is_any_size and not link.second and link.resuming is None and link.work is None
 
 
-def prefix_of(link):
-    """The octets of a link's transfers up to their delivery-id, with none for the size of the frame."""
+def prefix_of(link, nulls=0):
+    """The octets of a link's transfers up to their delivery-id, with none for the size of the frame. `nulls`: fields at their end."""
     handle = b"\x43" if link.handle == 0 else b"\x52" + bytes((link.handle,))
     octets = b"\0\0\0\0\x02\0" + bytes((link.session.number >> 8, link.session.number & 255))
-    return octets + b"\x00\x53\x14\xc0" + bytes((15 + len(handle), 6)) + handle
+    return octets + b"\x00\x53\x14\xc0" + bytes((15 + len(handle) + nulls, 6 + nulls)) + handle
 
 
 def deliver(link, most):
@@ -416,4 +418,34 @@ def deliver(link, most):
         link.delivery_count = serial.after(link.delivery_count, count)
         if consumer.no_ack:
             broker.tables.consumers[consumer.handle + layout.CONSUMER_CREDIT] -= count
+    return count
+
+
+def may_read_stream(link):
+    """True for a link to which the engine may deliver from its stream: it wants all messages, and nothing is remembered of each."""
+    hot, consumer = link.protocol.hot, link.consumer
+    if hot is None or hot.read_stream is None or consumer.filter is not None or getattr(consumer, "wanted", None) is not None:
+        return False
+    return is_plain_reader(link)
+
+
+def read_stream(link, most):
+    """Have the engine deliver up to `most` messages of a stream to a link at its cursor: how many."""
+    session, consumer, broker, hot = link.session, link.consumer, link.broker, link.protocol.hot
+    if consumer is None or consumer.cursor == layout.NONE or not session.may_send():
+        return 0
+    most = min(most, session.remote_incoming_window, link.left())
+    if most <= 0:
+        return 0
+    nulls = NULLS if link.writes_all else 0
+    if link.prefix is None:
+        link.prefix = prefix_of(link, nulls)
+    session.connection.send.room()
+    count, first, last = hot.read_stream(link, most, consumer.queue.readable_offset(), link.prefix, nulls)
+    if count:
+        session.next_outgoing_id = serial.after(session.next_outgoing_id, count)
+        session.remote_incoming_window -= count
+        link.delivery_count = serial.after(link.delivery_count, count)
+        if link.settled:
+            broker.consumers.settle(session, first, last, ACCEPTED)
     return count
