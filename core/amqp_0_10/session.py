@@ -117,6 +117,7 @@ class Session:
         self.part = b""  # octets of the segment that is not whole
         self.wants = frame.COMMAND  # the type of the segment that comes next, or goes on
         self.goes_on = False  # true in the middle of a segment
+        self.is_immediate = False  # of the transfer under way (delivery-properties)
         self.header = b""  # the header segment of a transfer, until its body begins
         self.taker: "Any" = None  # what takes the content of the command under way (mapping.taker_of)
         self.files: "Any" = None  # what it has of class file (file_class.Files)

@@ -12,6 +12,7 @@ from .conditions import ILLEGAL_ARGUMENT, SessionError
 
 EXPLICIT = 0  # accept-mode: "explicit", the default, or none
 NOT_ACQUIRED = 1  # acquire-mode
+REJECTED_IMMEDIATE = 2  # reject-code of message.reject
 
 
 def begin(session, fields):
@@ -68,6 +69,7 @@ def start(session, payload, size):
     kind, lifetime = properties.columns(named, broker.seconds + layout.EPOCH)
     kind |= properties.NUMBER
     incoming.copies = b""
+    session.is_immediate = bool(delivery.get("immediate"))
     return incoming.begin(payload, 0, len(payload), size, kind, lifetime)
 
 
@@ -81,9 +83,34 @@ def check_user(incoming, octets):
 
 
 def end(session):
-    """The message is whole."""
+    """The message is whole; one that is to be delivered at once has a consumer in each of its queues, or goes to none."""
     ended(session)
-    mapping.complete(session)
+    if session.is_immediate and not has_readers(session):
+        refuse_immediate(session)
+    else:
+        mapping.complete(session)
+
+
+def has_readers(session):
+    """True when each queue that the message goes to has a subscription; one in a transaction is not asked."""
+    broker, incoming = session.broker, session.incoming
+    if incoming.transaction is not None:
+        return True
+    targets = broker.route(incoming.exchange, incoming.key(), incoming.message)
+    return not [queue for queue in targets if not queue.consumers]
+
+
+def refuse_immediate(session):
+    """The message "should be considered unroutable (and not delivered to any queues)": rejected with code 2 where its sender wants to hear
+    so."""
+    is_told = session.incoming.mandatory
+    session.broker.counters["returned" if is_told else "unroutable"] += 1
+    mapping.drop_content(session)
+    session.took(session.id)
+    session.done(session.id)
+    if is_told:
+        fields = {"transfers": [(session.id, session.id)], "code": REJECTED_IMMEDIATE, "text": "a queue of the message has no subscription"}
+        session.command("message_reject", fields)
 
 
 def ended(session):
