@@ -110,7 +110,7 @@ class Run:
             for child in children:
                 if child.is_alive():
                     child.kill()
-                child.join(10)
+                child.join(60)
             if self.watch.alive():
                 self.watch.process.kill()
                 self.watch.process.wait()
@@ -166,7 +166,7 @@ class Run:
         if self.report is None:
             self.findings.found("the honest clients gave no report")
         for child in children:
-            child.join(10)
+            child.join(60)
         self.watch.look()
         housekeeper.look_for_leaks(self.watch.port, self.findings.found)
         status = self.watch.end()

@@ -59,7 +59,7 @@ class Served:
 
     def again(self):
         self.process.process.kill()
-        self.process.process.wait(10)
+        self.process.process.wait(60)
         self.process.stop()
         self.start()
 
@@ -253,7 +253,7 @@ def test_a_segment_that_is_gone_is_told_and_nothing_else_is_deleted(serve, which
     for number in range(60):
         confirmed(peer, "", "q", b"body-%03d" % number + bytes(9000), PERSISTENT)
     server.process.process.kill()
-    server.process.process.wait(10)
+    server.process.process.wait(60)
     segments = sorted(each for each in os.listdir(server.directory) if each[:8].isdigit() and each.endswith(".log"))
     assert len(segments) > 5
     chosen = os.path.join(server.directory, segments[{"first": 0, "middle": 3, "last": -1}[which]])
@@ -449,7 +449,7 @@ def test_files_are_private_where_the_directory_is_not(serve, tmp_path):
     for _ in range(3):
         confirmed(peer, "", "q", b"secret", PERSISTENT)
     server.process.process.kill()
-    server.process.process.wait(10)
+    server.process.process.wait(60)
     segment = sorted(each for each in os.listdir(directory) if each[:8].isdigit() and each.endswith(".log"))[-1]
     octets = bytearray((directory / segment).read_bytes().rstrip(b"\0"))
     octets[-3] ^= 0xFF

@@ -168,7 +168,7 @@ class Watch:
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(10)
+                self.process.wait(60)
             self.process.kill()
             self.process.wait()
             return None

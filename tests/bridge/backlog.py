@@ -137,7 +137,7 @@ def main():
         flush=True,
     )
     drain.over = True
-    drain.join(10)
+    drain.join(60)
     link.close()
     gateway.stop()
     node.stop()

@@ -64,7 +64,7 @@ class FaultyLink:
 
     def close(self):
         self._over = True
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self):
         while not self._over:

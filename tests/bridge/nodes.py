@@ -89,7 +89,7 @@ class Node:
 
     def kill(self):
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(20)
+        self.process.wait(60)
 
     def stop(self):
         if self.process.poll() is None:
@@ -143,7 +143,7 @@ class RabbitMQ(Node):
     def stop(self):
         Node.stop(self)
         self.name_daemon.terminate()
-        self.name_daemon.wait(10)
+        self.name_daemon.wait(60)
 
 
 class Leveret(Node):
@@ -212,13 +212,13 @@ class BridgeProcess:
         started = time.monotonic()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         return code, time.monotonic() - started, self.status()
 
     def clean(self):
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(60)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -248,7 +248,7 @@ class Relay:
 
     def close(self):
         self._over = True
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self):
         while not self._over:

@@ -146,7 +146,7 @@ def test_a_bridge_that_dies_with_messages_under_way_leaves_them_in_the_gateway(g
     status = bridge.wait_for(lambda status: status["unconfirmed"] == PREFETCH, 10, "all that it holds is under way")
     assert status["bridged"] < count - PREFETCH
     bridge.process.kill()
-    bridge.process.wait(10)
+    bridge.process.wait(60)
     link.close()
     second = start_bridge(gateway.url, leveret.url)
     second.wait_for(lambda status: depth(gateway.url, "uplink") == 0 and status["unconfirmed"] == 0, 30, "the rest is bridged")
@@ -285,7 +285,7 @@ def test_ending_does_not_wait_longer_than_five_seconds_for_confirms(gateway, rab
 
 def test_bad_arguments_are_refused_in_one_sentence(start_bridge):
     bridge = start_bridge("http://127.0.0.1/", "amqp://127.0.0.1:1/")
-    assert bridge.process.wait(10) == 2
+    assert bridge.process.wait(60) == 2
     assert "'http://127.0.0.1/' is not a broker's URL" in bridge.said() and bridge.said().count("\n") == 1
 
 
@@ -310,14 +310,14 @@ def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch):
 
     def slow(host, port, found):
         asked.set()
-        go.wait(10)
+        go.wait(60)
         found.append(OSError("no answer"))
 
     monkeypatch.setattr(dial, "look_up", slow)
     way = dial.NetworkDial(read_url("amqp://broker.example/"))
     began = time.monotonic()
     way.begin()
-    assert asked.wait(5) and way.finish(None, None) is None and time.monotonic() - began < 9
+    assert asked.wait(40) and way.finish(None, None) is None and time.monotonic() - began < 50
     go.set()
     with pytest.raises(OSError, match="broker.example:5672: no such host: no answer"):
         wait_until(lambda: way.finish(None, None), 5, "it fails")

@@ -245,7 +245,7 @@ def test_a_process_of_its_own_with_the_bridge_of_a_brokers_file(leveret, gateway
     finally:
         for process in processes:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(15) == 0, process.stderr.read()
+            assert process.wait(60) == 0, process.stderr.read()
     assert statuses["d1"]["direction"] == "down" and statuses["b1"]["gateway"] == "gw7"
     assert "no queue 'not there yet'" in statuses["up"]["last_error"] and statuses["up"]["state"] in ("backing off", "connecting")
     found = take_all(leveret.url)

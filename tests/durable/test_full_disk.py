@@ -115,7 +115,7 @@ def test_acknowledgements_make_room_on_a_disk_that_others_have_filled(start, dis
     again.queue_declare("q", durable=True)
     assert fill(again, 300) == 300
     broker.process.kill()
-    broker.process.wait(10)
+    broker.process.wait(60)
     assert len(take_all(connect(start().url))) >= 300
     assert os.path.getsize(disk / "data" / "reserve") == 65536
 
@@ -133,6 +133,6 @@ def test_service_comes_back_when_others_give_room(start, disk):
     again = connect(broker.url)
     assert fill(again, 100) == 100
     broker.process.kill()
-    broker.process.wait(10)
+    broker.process.wait(60)
     found = take_all(connect(start().url))
     assert found[:500] == list(range(500)) and found[-100:] == list(range(100))

@@ -103,7 +103,7 @@ def loaded(broker, ledger, generation, seconds, settles):
             worker.finish()
         time.sleep(SETTLE_S)
     broker.process.kill()
-    broker.process.wait(10)
+    broker.process.wait(60)
     for worker in workers:
         worker.finish()
 

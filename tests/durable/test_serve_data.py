@@ -131,7 +131,7 @@ def test_a_user_imported_into_a_running_broker_logs_in_after_a_restart(start, tm
     )
     assert done.returncode == 0 and "loaded 1 users, 1 permissions" in done.stdout, done.stderr
     broker.process.kill()
-    broker.process.wait(10)
+    broker.process.wait(60)
     broker = start(tmp_path / "data")
     client = connect(broker.url.replace("guest:guest", "sensor:s3cret-word"))
     client.queue_declare("q", durable=True)
@@ -324,5 +324,5 @@ def test_a_disk_that_takes_no_more_is_told_and_service_comes_back(tmp_path, star
     client.poll(300)
     assert client.unconfirmed == 0 and "the log can be written again" in broker.error_text()
     broker.process.send_signal(signal.SIGKILL)
-    broker.process.wait(10)
+    broker.process.wait(60)
     assert numbers(start(directory), "q") == list(range(40))

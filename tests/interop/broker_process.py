@@ -105,10 +105,10 @@ class BrokerProcess:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait(10)
+                process.wait(60)
         if process.stdout:
             process.stdout.close()
 
@@ -118,7 +118,7 @@ class BrokerProcess:
             self.process = subprocess.Popen(command + arguments, stdout=subprocess.PIPE, stderr=errors, env=environment)
         line = self.process.stdout.readline().decode()
         if not line.startswith("ready amqp://"):
-            self.process.wait(10)
+            self.process.wait(60)
             raise RuntimeError("no ready line but %r; standard error:\n%s" % (line, self.error_text()))
         self.port = int(line.split()[1].rsplit(":", 1)[1].rstrip("/"))
 

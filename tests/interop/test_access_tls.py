@@ -87,7 +87,7 @@ def over_tls(process, context, credentials=None):
             process.tls_port,
             ssl_options=pika.SSLOptions(context, "localhost"),
             heartbeat=0,
-            socket_timeout=10,
+            socket_timeout=60,
             credentials=credentials or pika.PlainCredentials("root", "root"),
             blocked_connection_timeout=20,
         )

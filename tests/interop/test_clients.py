@@ -144,7 +144,7 @@ def test_pika_start_consuming_in_a_thread_of_its_own(parameters, channel):
     worker.start()
     for number in range(200):
         channel.basic_publish("", queue, b"%d" % number)
-    worker.join(20)
+    worker.join(60)
     assert not worker.is_alive()
     assert got == [b"%d" % number for number in range(200)]
 

@@ -49,7 +49,7 @@ class Busy:
         self.going = False
         self.client.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
         self.client.socket.close()
-        self.thread.join(20)
+        self.thread.join(60)
 
 
 def flooding(octets):

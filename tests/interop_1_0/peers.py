@@ -49,7 +49,7 @@ class JavaBroker:
         for line in self.process.stdout:
             if line.strip() == b"ready":
                 return self
-        self.process.wait(10)
+        self.process.wait(60)
         raise RuntimeError("%s did not start:\n%s" % (self.kind, self.error_text()))
 
     def error_text(self):
@@ -63,7 +63,7 @@ class JavaBroker:
         """End it. What it keeps goes with its directory, so it is not asked for an orderly end."""
         if self.alive():
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 

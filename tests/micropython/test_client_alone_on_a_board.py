@@ -204,4 +204,4 @@ if __name__ == "__main__":
     for each in CLIENTS:
         print(each.strip("# "), fewest(each, number), "KiB")
     process.terminate()
-    process.wait(10)
+    process.wait(60)

@@ -113,7 +113,7 @@ class NoisyCable:
         self._changed.clear()
         self._pulled.add(self._masters[index])
         os.write(self._wake[1], b"x")
-        self._changed.wait(10)
+        self._changed.wait(60)
 
     def close(self):
         self._stopping = True

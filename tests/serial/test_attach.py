@@ -59,8 +59,8 @@ class Command:
         """(exit status, what it said)."""
         if self.running():
             self._process.send_signal(number)
-        status = self._process.wait(20)
-        self._reader.join(5)
+        status = self._process.wait(60)
+        self._reader.join(60)
         self._process.stdout.close()
         return status, self.said()
 

@@ -67,7 +67,7 @@ def test_nothing_outlives_the_block(tmp_path, failure):
 def test_a_child_that_ended_badly_is_noticed(tmp_path):
     with Children(str(tmp_path)) as children:
         child = children.start("e", ["there.is.no.such.module"])
-        child.process.wait(10)
+        child.process.wait(60)
         with pytest.raises(ChildFailed, match="No module named"):
             children.check()
 

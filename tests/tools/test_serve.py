@@ -30,7 +30,7 @@ class Serve:
         for _ in range(count):
             line = self.process.stdout.readline()
             if not line.startswith("ready "):
-                raise AssertionError((line, self.process.communicate(timeout=10)[1]))
+                raise AssertionError((line, self.process.communicate(timeout=60)[1]))
             self.urls.append(line.split()[1])
         self.seconds_to_ready = time.monotonic() - began
 
