@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | limits | board | definitions | log | password | attach | bridge | file | perf | pipeline   [--help for each]
+    leveret serve | status | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
@@ -22,6 +22,7 @@ COMMANDS = (
     ("limits", "show what a broker's limits add up to here, and what they are"),
     ("board", "show what a board's memory goes to, and whether its limits fit"),
     ("flash", "put the broker on a microcontroller"),
+    ("branches", "show prepared branches of distributed transactions, and decide about them"),
     ("log", "check, dump or compact the log of a broker that does not run"),
     ("password", "make the password_hash of a user"),
     ("attach", "give the AMQP clients on this computer the broker at the other end of a serial line"),

@@ -35,6 +35,12 @@ ADVICE = (
     ("core/", "cannot publish to internal", "Publish to another exchange: an internal one gets messages from exchanges only."),
     ("core/access/users.py", "is deleted", "The user was removed: log in as another one."),
     ("core/", "to answer a management request", "Declare the queue of the answer before asking."),
+    ("core/amqp_0_10/branch", "", "Look for the branch with `leveret branches list`: its xid, and whether it is prepared."),
+    (
+        "core/amqp_0_10/dtx.py",
+        "no branch of this xid",
+        "Look for the branch with `leveret branches list`: its xid, and whether it is prepared.",
+    ),
     ("core/", "there is no policy", "Look for the name with `leveret definitions export`."),
     ("core/", "on channel", "The client uses a channel in a way that the protocol does not allow: update the client library."),
     ("core/amqp_0_10/types.py", "a %s of %d octets", "Said to an application: give a shorter value."),

@@ -21,6 +21,7 @@ from ..memory import hot, layout
 from ..message import reading
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, TAKEN, nobody
 from ..shim import const
+from . import branch_requests
 from .away import Away, User
 from .conditions import SessionError
 from .states import BRANCH
@@ -221,6 +222,15 @@ class Branches:
             branch.hold(entry)
         return True
 
+    def counts(self, branch):
+        """(messages that a branch would publish, messages that it has consumed)."""
+        if branch.handle == layout.NONE:
+            return 0, 0
+        entries, queues = self.broker.tables.entries, self.broker.queue_objects
+        held = branch.entries()
+        copies = len([1 for entry in held if queues[entries[entry + layout.ENTRY_QUEUE]].name == PREPARED])
+        return max(len(branch.publishes), copies), len(held) - copies
+
     def places(self, branch):
         """The places that a branch holds, of queues in the log: [[id of the queue, [[first position, count], ...]], ...]."""
         broker, entries = self.broker, self.broker.tables.entries
@@ -375,6 +385,7 @@ def of(broker):
     there = sessions.of(broker)
     if there.branches is None:
         there.branches = Branches(broker)
+        there.requests = branch_requests.served()
     return there.branches
 
 

@@ -34,6 +34,7 @@ class Sessions:
     def __init__(self, broker):
         self.broker = broker
         self.branches: "Any" = None  # branches.Branches, from the first distributed transaction
+        self.requests: "dict" = {}  # of management, beside core/management/requests.py's
         self.by_name: "Any" = {}  # (user's name, session's name) -> session.Session
 
     def sessions(self):

@@ -135,7 +135,7 @@ def perform(broker, user, message):
     try:
         size = broker.tables.messages[message + layout.MESSAGE_BODY]
         request = parsed(broker.tables.octets(message, broker.tables.size_of(message) - size, size))
-        row = REQUESTS.get(request.get("request"))
+        row = REQUESTS.get(request.get("request")) or broker.beyond and broker.beyond.requests.get(request.get("request"))
         if row is None:
             raise ValueError("there is no request %s; there are %s" % (json_text(request.get("request")), ", ".join(sorted(REQUESTS))))
         action, tags, of_log = row

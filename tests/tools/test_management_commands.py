@@ -234,3 +234,10 @@ def test_bridges_come_to_virtual_hosts_by_their_names(serve, tmp_path):  # noqa:
     for more, port in (('listen = ["amqp://127.0.0.1:5999"]\n', 5999), ("", 5672)):
         options = SimpleNamespace(source=None, config=named(tmp_path, "a b", more))
         assert bridge_command.source_of(options) == f"amqp://guest:guest@127.0.0.1:{port}/%2Fa%20b"
+
+
+def test_branches_of_a_broker_that_has_none(serve):  # noqa: F811 - a fixture
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    assert command("branches", "list", "--of", url_of(server)) == (0, "", "")
+    status, output, told = command("branches", "commit", "--of", url_of(server), "1:00:00")
+    assert (status, output) == (1, "") and told.startswith("leveret branches: ")

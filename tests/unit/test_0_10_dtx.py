@@ -1,9 +1,12 @@
 """AMQP 0-10, class dtx: branches of distributed transactions (core/amqp_0_10/dtx.py, branches.py)."""
 
+import json
+
 from memory_store import MemoryStore, durable_broker
 from peer_0_10 import Peer, control, new_broker, structs
 
 from leveret.core.amqp_0_10.branches import HEURCOM, OK, RBROLLBACK, RBTIMEOUT, RDONLY
+from leveret.core.errors import ProtocolError
 from leveret.core.memory import layout
 
 ROOM = {"content_size_max": 4096, "argument_size_max": 1024, "receive_buffer_size": 8192, "send_buffer_size": 8192}
@@ -247,6 +250,15 @@ def prepared(store):
     return broker
 
 
+def refused(action):
+    """The kind of what an action raises."""
+    try:
+        action()
+    except (ValueError, ProtocolError) as error:
+        return type(error)
+    return None
+
+
 def bodies(broker):
     """What is in the queue, in a session of its own."""
     peer = Peer(broker, name=b"look")
@@ -305,6 +317,23 @@ def test_a_heuristic_decision_is_told_until_it_is_forgotten():
     peer.do("dtx_forget", xid=X)
     assert ask(peer, "dtx_commit", xid=X) == 404
     assert bodies(after) == [b"other", b"new"]
+
+
+def test_operators_see_branches_and_decide():
+    """core/amqp_0_10/branch_requests.py."""
+    broker = prepared(MemoryStore())
+    tell, _, _ = broker.beyond.requests["branches"]
+    decide, tags, _ = broker.beyond.requests["decide-branch"]
+    guest = broker.access.users["guest"]
+    (row,) = json.loads(tell(broker, {}))["branches"]
+    assert (row["state"], row["published"], row["consumed"]) == ("prepared", 1, 1) and tags == ("administrator",)
+    for xid, outcome in ((None, "commit"), ("1:zz:00", "commit"), (row["xid"], "forget")):
+        assert refused(lambda xid=xid, outcome=outcome: decide(broker, {"user": guest, "xid": xid, "outcome": outcome})) is ValueError
+    assert refused(lambda: decide(broker, {"user": guest, "xid": "1:00:00", "outcome": "commit"})) is ProtocolError
+    assert json.loads(decide(broker, {"user": guest, "xid": row["xid"], "outcome": "rollback"}))["ok"]
+    (row,) = json.loads(tell(broker, {}))["branches"]
+    assert (row["state"], row["outcome"]) == ("decided", "rolled back")
+    assert counts(broker) == 1
 
 
 def test_clients_do_not_reach_the_queue_of_prepared_messages():

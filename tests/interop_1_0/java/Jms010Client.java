@@ -210,6 +210,64 @@ public class Jms010Client {
         nothing(consumer);
     }
 
+    /** Atomikos commits, and rolls back, over two sessions that are two branches: what one consumes the other publishes. */
+    void scenario_transaction_manager() throws Exception {
+        if (!"0-10".equals(System.getProperty("qpid.amqp.version"))) {
+            return; // the versions before have no class dtx that this client uses
+        }
+        String broker = "tcp://" + told("host") + ":" + told("port") + "?retries='1'&connectdelay='100'";
+        String url = "amqp://" + told("user") + ":" + told("password") + "@/?brokerlist='" + broker + "'";
+        XAConnection[] connected = new XAConnection[2];
+        XASession[] sessions = new XASession[2];
+        for (int number = 0; number < 2; number++) {
+            connected[number] = (XAConnection) new AMQConnectionFactory(url).createXAConnection();
+            connections.add(connected[number]);
+            connected[number].start();
+            sessions[number] = connected[number].createXASession();
+        }
+        Session plain = session();
+        Queue from = queue(plain);
+        Queue to = plain.createQueue("ADDR:" + told("client") + "-qpid." + name + "-to; {create: always, node: {durable: true}}");
+        send(plain, from, "moved");
+        java.nio.file.Path logs = java.nio.file.Files.createTempDirectory("atomikos");
+        System.setProperty("com.atomikos.icatch.log_base_dir", logs.toString());
+        System.setProperty("com.atomikos.icatch.registered", "true");
+        com.atomikos.icatch.jta.UserTransactionManager manager = new com.atomikos.icatch.jta.UserTransactionManager();
+        com.atomikos.icatch.config.Configuration.addResource(new com.atomikos.datasource.xa.XATransactionalResource("in") {
+            @Override
+            protected javax.transaction.xa.XAResource refreshXAConnection() {
+                return sessions[0].getXAResource();
+            }
+        });
+        com.atomikos.icatch.config.Configuration.addResource(new com.atomikos.datasource.xa.XATransactionalResource("out") {
+            @Override
+            protected javax.transaction.xa.XAResource refreshXAConnection() {
+                return sessions[1].getXAResource();
+            }
+        });
+        manager.init();
+        MessageConsumer consumer = sessions[0].createConsumer(from);
+        for (boolean commits : new boolean[] {false, true}) {
+            manager.begin();
+            manager.getTransaction().enlistResource(sessions[0].getXAResource());
+            manager.getTransaction().enlistResource(sessions[1].getXAResource());
+            is("moved", consumer.receive(WAIT_MS));
+            sessions[1].createProducer(to).send(sessions[1].createTextMessage("came"));
+            manager.getTransaction().delistResource(sessions[0].getXAResource(), javax.transaction.xa.XAResource.TMSUCCESS);
+            manager.getTransaction().delistResource(sessions[1].getXAResource(), javax.transaction.xa.XAResource.TMSUCCESS);
+            if (commits) {
+                manager.commit();
+            } else {
+                manager.rollback();
+            }
+        }
+        manager.close();
+        check(sessions[0].getXAResource().recover(javax.transaction.xa.XAResource.TMSTARTRSCAN).length == 0, "a branch is left");
+        MessageConsumer came = plain.createConsumer(to);
+        is("came", came.receive(WAIT_MS));
+        nothing(came);
+    }
+
     void scenario_selectors() throws Exception {
         Session session = session();
         Queue queue = queue(session);
