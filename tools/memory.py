@@ -49,7 +49,7 @@ LEAST = {
     "login_address_max": 128,
     "link_count_max": 64,
     "target_count_max": 16,
-    "staged_count_max": 2,
+    "staged_count_max": 1,
     "staged_memory_max": 65536,
 }
 STEPS = 256  # from LEAST to GATEWAY

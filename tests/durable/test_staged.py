@@ -1,5 +1,6 @@
 """Files over a real `leveret serve --data` that is killed while they are staged and while they are delivered: `leveret file` goes on
-where it stopped, and what comes is what was sent. (At every write of the store: tests/unit/test_0_10_file.py. 1 GiB: measure.)
+where it stopped, and what comes is what was sent. At every write and call of the store: tests/unit/test_0_10_staged.py; 1 GiB:
+tests/measure/file_through.py.
 """
 
 import hashlib

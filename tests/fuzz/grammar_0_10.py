@@ -74,16 +74,51 @@ def some_control(source, sent, of=None):
     return frame.write(frame.WHOLE, frame.CONTROL, 0 if name.startswith("connection") else source.choice((0, 0, 0, 1)), octets)
 
 
-def some_command(source, sent):
-    """A command's frames, with a header and a body where it has them."""
-    _, name, _, rows = source.choice(COMMANDS) if source.random() < 0.5 else next(row for row in COMMANDS if row[1] == "message_transfer")
-    octets = structs.write_command(name, fields(source, rows, sent), source.random() < 0.3)
-    if name != "message_transfer":
-        return frame.segment(frame.FIRST_SEGMENT | frame.LAST_SEGMENT, frame.COMMAND, 0, octets, source.choice((1024, 1024, 40)))
-    body = b"b" * source.choice((0, 1, 100, 1500))
+def some_file(source):
+    """A content of class file from its open to its publish, most of it as it should be, and perhaps a consumer of it."""
+    body = b"f" * source.choice((0, 1, 100, 1500, 6000))
+    name, queue = source.choice(("a", "b")), source.choice(("a", "b"))
+    size = len(body) if source.random() < 0.9 else source.choice((0, 5, 1 << 40))
+    properties = structs.write("file-properties", fields(source, STRUCTURES["file-properties"][4], 0))
+    parts = [whole("file_open", {"identifier": name, "content_size": size})] if source.random() < 0.9 else []
+    parts.append(with_content(source, structs.write_command("file_stage", {}), properties, body))
+    if source.random() < 0.3:
+        parts.insert(0, whole("file_consume", {"queue": queue, "consumer_tag": source.choice(("c", "d")), "no_ack": source.random() < 0.3}))
+    if source.random() < 0.9:
+        parts.append(whole("file_publish", {"exchange": "", "routing_key": queue, "identifier": name, "mandatory": source.random() < 0.3}))
+    if source.random() < 0.5:
+        parts.append(whole("file_open_ok", {"staged_size": source.choice((0, 0, 1, 1 << 33))}))
+        parts.append(whole(source.choice(("file_ack", "file_reject")), {"delivery_tag": source.choice((0, 1, 2, 3, 7))}))
+    return b"".join(parts)
+
+
+def whole(name, given):
+    """The frame of a command without content."""
+    return frame.write(frame.WHOLE, frame.COMMAND, 0, structs.write_command(name, given))
+
+
+def with_content(source, octets, header_octets, body):
+    """The frames of a command with a header and a body."""
     size_max = source.choice((1024, 1024, 60))
     parts = [frame.segment(frame.FIRST_SEGMENT, frame.COMMAND, 0, octets, size_max)]
-    parts.append(frame.segment(0 if body else frame.LAST_SEGMENT, frame.HEADER, 0, header(source, sent), size_max))
+    parts.append(frame.segment(0 if body else frame.LAST_SEGMENT, frame.HEADER, 0, header_octets, size_max))
     if body:
         parts.append(frame.segment(frame.LAST_SEGMENT, frame.BODY, 0, body, size_max))
     return b"".join(parts)
+
+
+CONTENTS = {"file_stage": "file-properties", "file_return": "file-properties", "stream_publish": "stream-properties"}
+
+
+def some_command(source, sent):
+    """A command's frames, with a header and a body where it has them."""
+    if source.random() < 0.1:
+        return some_file(source)
+    _, name, _, rows = source.choice(COMMANDS) if source.random() < 0.5 else next(row for row in COMMANDS if row[1] == "message_transfer")
+    octets = structs.write_command(name, fields(source, rows, sent), source.random() < 0.3)
+    if name in CONTENTS and source.random() < 0.8:
+        properties = structs.write(CONTENTS[name], fields(source, STRUCTURES[CONTENTS[name]][4], sent))
+        return with_content(source, octets, properties, b"b" * source.choice((0, 1, 100, 1500)))
+    if name != "message_transfer":
+        return frame.segment(frame.FIRST_SEGMENT | frame.LAST_SEGMENT, frame.COMMAND, 0, octets, source.choice((1024, 1024, 40)))
+    return with_content(source, octets, header(source, sent), b"b" * source.choice((0, 1, 100, 1500)))

@@ -108,7 +108,7 @@ class Live:
 def run(seed, wounds):
     """One case."""
     source = random.Random(seed)
-    broker = new_broker(argument_size_max=1024, channel_max=16, send_buffer_size=2048)
+    broker = new_broker(argument_size_max=1024, channel_max=16, send_buffer_size=2048, staged_count_max=3, staged_memory_max=20000)
     healthy = Healthy(broker)
     start = free_places(broker)
     broker.topology.declare_queue(healthy.link.connection, "a", False, True, False, False, {})
