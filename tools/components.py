@@ -197,6 +197,14 @@ PROTON_CPP = Component(
     lambda: bool(shutil.which("g++")) and os.path.exists("/usr/include/proton/container.hpp"),
     ("g++", "libqpid-proton-cpp12-dev"),
 )
+CHROMIUM = Component(
+    "Chromium",
+    ("chromium",),
+    "the page of the management API is not opened in a browser (its files are looked at all the same)",
+    _on_path("chromium", "chromium-browser"),
+    install=apt_line(("chromium",)),
+    may_be_left_out=True,
+)
 SMALL_DISK = Component(
     "the right to mount a file system",
     ("mount",),
@@ -242,6 +250,7 @@ ALL = (
     PYTHON_HEADERS,
     CROSS_COMPILERS,
     CLANG,
+    CHROMIUM,
     SMALL_DISK,
     SHARED,
 )

@@ -19,6 +19,11 @@ def index(call: Call) -> Answer:
     return answered("index.html")
 
 
+def no_icon(call: Call) -> Answer:
+    """/favicon.ico, which browsers ask for."""
+    return Answer(204)
+
+
 def script(call: Call) -> Answer:
     """/page.js."""
     return answered("page.js")

@@ -29,6 +29,7 @@ MISSING = {
 
 ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/", None, page.index),
+    ("GET", "/favicon.ico", None, page.no_icon),
     ("GET", "/page.js", None, page.script),
     ("GET", "/page.css", None, page.style),
     ("POST", "/api/rebalance/queues", ADMINISTRATOR, health.rebalanced),

@@ -1,0 +1,84 @@
+"""The page in a real browser: log-in, every view, wide and narrow, light and dark; a hostile name of a queue stays a text."""
+
+import pika
+import pytest
+from api import Api, Served
+from browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt install chromium")
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&"
+LABELLED = (
+    "[...document.querySelectorAll('button, input, select, meter')]"
+    ".every((each) => each.ariaLabel || each.textContent || each.labels.length)"
+)
+VIEWS = ("Overview", "Queues", "Exchanges", "Connections", "Limits", "Users")
+
+
+@pytest.fixture(scope="module")
+def served():
+    process = Served()
+    api = Api(process.http_port, "guest")
+    api.put_queue(HOSTILE)
+    api.put_queue("page.plain")
+    api.publish("page.plain", "<b>hej</b>")
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def browser():
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("width, scheme", [(1200, "light"), (360, "dark")])
+def test_every_view(served, browser, width, scheme):
+    browser.open(f"http://127.0.0.1:{served.http_port}/", width, scheme)
+    browser.wait("document.querySelector('input[name=password]') !== null")
+    browser.fill("name", "guest")
+    browser.fill("password", "guest")
+    browser.press("Log in")
+    for view in VIEWS:
+        browser.press(view)
+        browser.wait(f"document.querySelector('main h2') && document.querySelector('main h2').textContent === '{view}'")
+        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), view
+        assert browser.run("document.images.length") == 0
+        assert browser.run(LABELLED)
+    browser.press("Queues")
+    browser.wait("document.querySelector('main h2').textContent === 'Queues'")
+    assert HOSTILE in browser.run("document.body.innerText")
+    browser.press("Look into page.plain")
+    browser.wait("document.querySelector('pre') !== null")
+    assert "<b>hej</b>" in browser.run("document.querySelector('pre').textContent")
+    assert browser.errors == []
+
+
+def test_a_queue_and_a_connection_come_and_go(served, browser):
+    connection = pika.BlockingConnection(pika.URLParameters(served.url))
+    browser.open(f"http://127.0.0.1:{served.http_port}/#Queues", 1000, "light")
+    browser.wait("document.querySelector('input[name=password]') !== null")
+    browser.fill("name", "guest")
+    browser.fill("password", "wrong")
+    browser.press("Log in")
+    browser.wait("document.getElementById('told').textContent === 'Login failed'")
+    browser.fill("name", "guest")
+    browser.fill("password", "guest")
+    browser.press("Log in")
+    browser.wait("document.querySelectorAll('input[name=name]').length === 2")
+    browser.fill("name", "page.made", 1)
+    browser.press("Declare")
+    browser.wait("document.body.innerText.includes('page.made')")
+    assert Api(served.http_port, "guest").get("/queues/%2F/page.made")["durable"]
+    browser.press("Delete page.made")
+    browser.wait("[...document.querySelectorAll('td')].every((each) => each.textContent !== 'page.made')")
+    browser.press("Connections")
+    browser.wait("document.body.innerText.includes('1 connections')")
+    (row,) = Api(served.http_port, "guest").get("/connections")
+    browser.press("Close " + row["name"])
+    browser.wait("document.body.innerText.includes('0 connections')")
+    with pytest.raises(pika.exceptions.AMQPError):
+        connection.process_data_events(10)
+        connection.channel()
+    assert [each for each in browser.errors if "401" not in str(each)] == []
