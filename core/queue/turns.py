@@ -174,7 +174,7 @@ def careful_turn(broker, queue, most):
             if queue.rules.expiry is not None and queue.rules.expiry.behind:
                 broker.activate(queue)
                 return done
-        if queue.head() == layout.NONE or not one_delivery(broker, queue):
+        if queue.head() == layout.NONE and not queue.is_stream or not one_delivery(broker, queue):
             return done
     return most
 

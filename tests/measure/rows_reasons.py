@@ -6,7 +6,7 @@ What is said here was seen in a profile of the broker or follows from the CPU ti
 REASONS = {
     "groups": "Each message goes through Python, in and out: its group is read, and whose it is looked up.",
     "last_value": "Each message goes through Python: its value is read, and the message that it replaces is dropped.",
-    "expired_dead": "A dead letter is a new message with a history, made and routed in Python (core/queue/features/dead_letter.py).",
+    "expired_dead": "A dead letter is a second message, made, queued and logged: in C (c_accel/letters.c) 6 us, in plain Python 105.",
     "over_length_dead": "As a dead letter of a lifetime.",
     "rejected_dead": "As a dead letter of a lifetime, behind a delivery.",
     "returned": "Returns are counted in Python (core/queue/features/delivery_limit.py); each message is delivered twice.",

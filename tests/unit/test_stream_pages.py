@@ -367,3 +367,22 @@ def test_a_stream_is_read_in_packs_where_queues_have_filled_memory():
         peer = Peer(broker)
     assert state[layout.POOL_MESSAGES + 2] == 160, "less than the eighth that windows leave free where they can"
     assert packs_of(broker, "s", 1500) <= 2 * 1500 // (160 // 4)
+
+
+def test_readers_with_priorities_read_what_only_the_log_has():
+    """x-priority makes a stream's turns those that look at each delivery; whether a message is at the head in memory says nothing there."""
+    store = MemoryStore()
+    stream_of(store=store)
+    for priorities in ((5,), (5, 1)):
+        broker, _ = durable_broker(store.cut(), **CHUNKS)
+        assert broker.queues["s"].head() == layout.NONE
+        readers, found = [], []
+        for priority in priorities:
+            peer = Peer(broker)
+            peer.ask("basic_qos", "basic_qos_ok", 0, 50, False)
+            readers.append(peer)
+            found.append(offsets(peer.consume("s", arguments={"x-stream-offset": "first", "x-priority": priority})))
+        for _ in range(COUNT):
+            for peer, each in zip(readers, found):
+                each += offsets(more(peer))
+        assert found == [list(range(COUNT))] * len(priorities)

@@ -1,10 +1,11 @@
 """Dead letters: a queue publishes the messages that it drops (expired, maxlen, rejected, delivery_limit) to x-dead-letter-exchange.
 
 The new message has the old body and properties; annotations (core/message/annotations.py) hold its history, which receivers get as the
-header x-death, as RabbitMQ writes it, and remove its expiration. A message that returns to a queue where it died before, without a
-rejection since, is dropped: it would circle for ever. When there is no room for it, it waits and is tried again; x-dead-letter-strategy
-at-least-once also keeps it while it has no route. A dead letter may push another one out of its queue, and so on: after NESTED_MAX of them
-the next one waits, so that the depth of the stack does not depend on the length of queues.
+header x-death, as RabbitMQ writes it, and remove its expiration. Most first deaths go another way: core/queue/letters.py.
+A message that returns to a queue where it died before, without a rejection since, is dropped: it would circle for ever. When there is no
+room for it, it waits and is tried again; x-dead-letter-strategy at-least-once also keeps it while it has no route. A dead letter may push
+another one out of its queue, and so on: after NESTED_MAX of them the next one waits, so that the depth of the stack does not depend on the
+length of queues.
 """
 
 from ...memory import layout
