@@ -43,16 +43,19 @@ SERIAL = Table(
     "{url!r}: a serial line has no setting {name!r}; there are {names}",
     "{url!r}: {name} must be {words}",
 )
-FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {TLS_FORM}, ws://HOST:PORT, wss:// as amqps:// or serial:///dev/ttyX?baud=115200"
+VERSIONS = ("0.9a5", "0.9r1")
+VERSION_FORM = "amqp://HOST:PORT?version=" + "|".join(VERSIONS)
+FORMS = f"amqp://HOST:PORT, amqp://[IPv6]:PORT, {VERSION_FORM}, {TLS_FORM}, ws://HOST:PORT, wss:// as amqps:// or serial:///dev/ttyX?baud=115200"
 HTTP_FORMS = "HOST:PORT, http://HOST:PORT[?metrics=open] or https://HOST:PORT" + TLS_QUERY
 
 
 class TcpAddress:
     """Where to listen over TCP; port 0 lets the system choose."""
 
-    def __init__(self, host, port):
+    def __init__(self, host, port, version=None):
         self.host = host
         self.port = port
+        self.version = version  # of the draft that its ambiguous header means, or None
 
     scheme = "amqp"
 
@@ -130,7 +133,8 @@ class SerialAddress:
 def url_of(place, port):
     """The URL of a TCP listener, with the port that it became."""
     host = f"[{place.host}]" if ":" in place.host else place.host
-    return f"{place.scheme}://{host}:{place.port if port is None else port}"
+    version = getattr(place, "version", None)
+    return f"{place.scheme}://{host}:{place.port if port is None else port}" + (f"?version={version}" if version else "")
 
 
 def is_open(place):
@@ -154,6 +158,8 @@ def parse(url):
     """A TcpAddress, WebSocketAddress, TlsAddress or SerialAddress. Raises UsageError."""
     try:
         parts = urlsplit(url)
+        if parts.scheme == "amqp" and list(settings_of(parts)) == ["version"]:
+            return _draft(url, parts)
         if parts.scheme in ("amqps", "wss") or parts.scheme == "amqp" and parts.query:
             return _tls(url, parts)
         if parts.scheme in ("amqp", "ws"):
@@ -200,6 +206,16 @@ def _http(url, parts):
         raise UsageError(f"{url!r}: HTTP has one setting, metrics=open")
     check_host(parts.hostname)
     return HttpAddress(parts.hostname, PORTS["http"] if parts.port is None else parts.port, asked.get("metrics"))
+
+
+def _draft(url, parts):
+    """A listener of a draft."""
+    version = settings_of(parts)["version"]
+    if version not in VERSIONS:
+        raise UsageError(f"{url!r}: version must be {' or '.join(VERSIONS)}; every published version is served without it")
+    place = _tcp(url, parts._replace(query=""))
+    place.version = version
+    return place
 
 
 def _tls(url, parts):

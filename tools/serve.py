@@ -52,7 +52,8 @@ def add_arguments(parser):
         "--listen",
         action="append",
         metavar="URL",
-        help=f"{address.FORMS}; may be given again, port 0 takes a free one (default {LISTEN_DEFAULT})",
+        help=f"{address.FORMS}; may be given again, port 0 takes a free one. The headers AMQP 1 1 0 9 and 1 1 9 1 are versions 0-9 and "
+        f"0-8; with version=0.9a5 or 0.9r1 the one or the other is that draft of 2005 (default {LISTEN_DEFAULT})",
     )
     parser.add_argument(
         "--http",
@@ -173,7 +174,7 @@ class Server:
             elif isinstance(place, address.WebSocketAddress):
                 _, port = self.loop.listen(place.host, place.port, self._accept, self._over_web_socket(place, SocketStream))
             else:
-                _, port = self.loop.listen(place.host, place.port, self._accept)
+                _, port = self.loop.listen(place.host, place.port, self._accept_draft(place.version) if place.version else self._accept)
         except OSError as error:
             raise ListenFailed(f"cannot listen on {place.url()}: {address.explain(error)}") from None
         return place.url(port)
@@ -266,6 +267,20 @@ class Server:
 
     def _accept(self, stream):
         return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
+
+    def _accept_draft(self, version):
+        """`_accept` for a listener whose ambiguous header means a draft."""
+        from leveret.core.amqp_0_9.drafts.family import families
+
+        served = families(version)
+
+        def accept(stream):
+            connection = self._accept(stream)
+            if connection is not None:
+                connection.families = served
+            return connection
+
+        return accept
 
     def _accept_line(self, stream):
         # Who holds the other end of our cable is as near as loopback: guest may log in.

@@ -34,7 +34,7 @@ HEARD = ("authentication_failure_close", "consumer_cancel_notify", "connection.b
 def begin(session):
     """Send connection.start."""
     properties = {} if ABOUT is None else ABOUT.properties(session.broker)
-    properties["product"] = PRODUCT + session.product_more
+    properties["product"] = PRODUCT
     properties["version"] = VERSION
     if session.tells_capabilities:
         properties["capabilities"] = CAPABILITIES

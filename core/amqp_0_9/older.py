@@ -203,9 +203,14 @@ class Older(Session):
     """What the sessions of these versions share."""
 
     tells_capabilities = False
-    product_more = " (with qpid's exchange.bound)"  # Qpid's clients ask for it where the product says the word
     verbs_beside = VERBS
     browsers: "list" = []
+
+    def reply(self, number, name, arguments):
+        """As of 0-9-1. Qpid's clients ask for exchange.bound only where the product says the word."""
+        if name == "connection_start":
+            arguments[2]["product"] += " (with qpid's exchange.bound)"
+        Session.reply(self, number, name, arguments)
 
     def flush(self):
         """Write what waits, then what browsers have come to."""

@@ -44,8 +44,12 @@ class Sending:
 
     def reply(self, number, name, arguments):
         """Write a method frame, now or as soon as there is room and no content is half written."""
+        self.write(self.encoded(name, number, arguments))
+
+    def encoded(self, name, number, arguments):
+        """A method frame of this side."""
         row = method.named(self.dialect.METHODS, name)
-        self.write(method.encode(row, number, arguments[: len(row[method.FIELDS])]))
+        return method.encode(row, number, arguments[: len(row[method.FIELDS])])
 
     def write(self, octets):
         """Write whole frames (bytes) in the order of replies."""

@@ -20,7 +20,7 @@ from ..message.route import exchange_of
 from ..outcomes import TAKEN
 from ..parts import part
 from ..shim import const, table
-from . import content, handshake, method, replies, spec_0_9_1, verbs, watch
+from . import content, frame, handshake, method, replies, spec_0_9_1, verbs, watch
 from .channel import Channel
 from .hot_row import Row
 from .sending import Sending
@@ -53,7 +53,7 @@ class Session(Sending):
     most_taken = 1  # octets: there may be more
     dialect: "Any" = spec_0_9_1
     tells_capabilities = True  # its version has the type boolean in tables
-    product_more = ""  # words behind the product's name in connection.start
+    heartbeat = frame.HEARTBEAT_FRAME
     verbs_beside: "dict" = {}  # methods that another version has beside those of verbs.py, or has in their place: name -> function
     # Fields that few sessions change or that are read rarely: see core/connection/connection.py.
     heartbeat_ms = 0
@@ -250,8 +250,15 @@ class Session(Sending):
         if kind == _METHOD and size >= 4 and not self.may_begin(number, octets, at + 7):
             self.waiting = True
             return False
-        receive.start = at + size + _OVERHEAD
-        going_on = self.received(kind, number, octets, at + 7, at + 7 + size)
+        return self.whole_frame(kind, number, octets, at + 7, at + 7 + size, at + size + _OVERHEAD)
+
+    def whole_frame(self, kind, number, octets, begin, end, behind):
+        """Process a whole frame, whose payload lies between `begin` and `end`; false when it must wait. `behind`: where the next one begins
+        in the receive buffer."""
+        receive = self.receive
+        at = receive.start
+        receive.start = behind
+        going_on = self.received(kind, number, octets, begin, end)
         if not going_on and self.settling >= 0:
             receive.start = at
             return False
@@ -473,9 +480,7 @@ class Session(Sending):
         returns = channel.returns
         channel.returns = []
         self.release_channel(channel)
-        octets = method.encode(
-            method.named(self.dialect.METHODS, "channel_close"), channel.number, (code, text, closes >> 16, closes & 0xFFFF)
-        )
+        octets = self.encoded("channel_close", channel.number, (code, text, closes >> 16, closes & 0xFFFF))
         if returns:
             channel.returns = returns
             channel.last_words = octets
@@ -510,9 +515,7 @@ class Session(Sending):
         self.outgoing.abandon(self)
         self.replies = []
         self.send.busy = True
-        octets = method.encode(
-            method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, self.closing_method >> 16, self.closing_method & 0xFFFF)
-        )
+        octets = self.encoded("connection_close", 0, (code, text, self.closing_method >> 16, self.closing_method & 0xFFFF))
         if self.send.room() < len(octets):
             self.replies.append(octets)
         else:

@@ -55,7 +55,7 @@ def beat(session, now):
         connection.finish()
         return 0
     if elapsed(now, connection.last_sent) >= session.heartbeat_ms // 2 and session.send.room() >= frame.OVERHEAD:
-        session.send.write(frame.HEARTBEAT_FRAME)
+        session.send.write(session.heartbeat)
         connection.last_sent = now
     return max(min(2 * session.heartbeat_ms + 1 - silent, session.heartbeat_ms // 2 - elapsed(now, connection.last_sent)), 0)
 

@@ -40,6 +40,7 @@ class Connection:
     # What few connections change before they end, and what is read rarely, stands here: on a board an attribute costs 8 octets of each
     # connection, on CPython the way to one of the class takes five times as long.
     ending_since = 0  # broker.now then
+    families = FAMILIES  # those that its listener serves
     identities: "Any" = None
     exclusive_queues: "Any" = ()
     queues_declared = 0
@@ -258,14 +259,14 @@ class Connection:
         if size == 0:
             return False
         first = bytes(receive.octets[receive.start : receive.start + size])
-        answer, family = sniff(first)
+        answer, family = sniff(first, self.families)
         if answer == MORE:
             return False
         if family is None:
             strangers = part("wire.strangers")
             if strangers is not None:
-                self.broker.inform("%s: %s" % (self.name, strangers.told(first, FAMILIES)), True)
-            self.send.write(FAMILIES[0].header)
+                self.broker.inform("%s: %s" % (self.name, strangers.told(first, self.families)), True)
+            self.send.write(self.families[0].header)
             self.end()
             return False
         session = self.session = family.protocol(self)

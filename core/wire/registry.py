@@ -14,10 +14,10 @@ def register(family: "Family") -> None:
         FAMILIES.append(family)
 
 
-def sniff(octets: bytes) -> "tuple[int, Family | None]":
-    """(MATCH, the family), (MORE, None) or (NO, None) for the first octets of a connection."""
+def sniff(octets: bytes, families: "list[Family]" = FAMILIES) -> "tuple[int, Family | None]":
+    """(MATCH, the family), (MORE, None) or (NO, None) for the first octets of a connection, of which these families are asked."""
     answer = NO
-    for family in FAMILIES:
+    for family in families:
         verdict = family.sniff(octets)
         if verdict == MATCH:
             return MATCH, family

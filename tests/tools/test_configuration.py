@@ -113,6 +113,23 @@ def test_addresses_of_other_layers(url, kind, again):
             address.parse(wrong)
 
 
+def test_an_address_of_a_draft():
+    """`?version=`: what an ambiguous header means there."""
+    for version in ("0.9a5", "0.9r1"):
+        read = address.parse(f"amqp://127.0.0.1:0?version={version}")
+        assert type(read) is address.TcpAddress and read.version == version and read.url(7) == f"amqp://127.0.0.1:7?version={version}"
+    assert address.parse("amqp://h").version is None
+    for wrong in (
+        "amqp://h?version=",
+        "amqp://h?version=0.9",
+        "amqp://u@h?version=0.9a5",
+        "amqps://h?version=0.9a5",
+        "ws://h?version=0.9a5",
+    ):
+        with pytest.raises(UsageError):
+            address.parse(wrong)
+
+
 def test_a_serial_address():
     read = address.parse("serial:///dev/ttyUSB0?baud=9600")
     assert (read.device, read.baud, read.url()) == ("/dev/ttyUSB0", 9600, "serial:///dev/ttyUSB0?baud=9600")

@@ -100,6 +100,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setattr(generate_spec, "TABLES", tmp_path / "tables")
     monkeypatch.setattr(generate_spec, "ROOT", tmp_path)
     monkeypatch.setattr(generate_spec, "DIALECTS", (("small.json", "core/amqp_0_9/small.py", "Small", (0, 9)),))
+    monkeypatch.setattr(generate_spec, "DRAFTS", (("small.json", "core/amqp_0_9/draft.py", "Draft", (9, 1)),))
     monkeypatch.setattr(generate_spec, "BESIDE_THE_TABLES", {"small.json": [(0x1E000A, "access_request", "S", 1, 0, ("access_ok",))]})
     return tmp_path
 
@@ -179,10 +180,23 @@ def test_an_older_version_has_later_reply_codes_and_a_table_that_may_be_missing(
     assert (0x3C0028, "basic_publish", "f", 1, 1, ()) in names["METHODS"]
 
 
+def test_the_methods_contents_and_codes_of_a_draft_are_what_the_specification_says(tree):
+    names = names_in(generate_spec.render_draft("small.json", "Draft", (9, 1)))
+    assert names["HEADER"] == b"AMQP\x00\x00\x09\x01" and names["VERSION"] == (9, 1)
+    assert [row[:2] for row in names["METHODS"]] == [
+        (0x320032, "queue_un_bind"),
+        (0x320033, "queue_un_bind_ok"),
+        (0x3C0028, "basic_publish"),
+    ]
+    assert names["CONTENTS"] == {60: ("basic", (("content_type", "S"), ("headers", "F")))}
+    assert names["CODES"] == {"not-found": 404, "frame-error": 501}
+
+
 def test_what_is_written_is_current_and_anything_else_is_told(tree, capsys):
     assert generate_spec.main([]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "wrote core/amqp_0_9/small.py",
+        "wrote core/amqp_0_9/draft.py",
         "wrote core/amqp_1_0/spec_1_0.py",
         "wrote core/amqp_0_10/spec_0_10.py",
     ]

@@ -1,0 +1,511 @@
+"""The session of a connection that speaks a draft of 2005: that of 0-8 behind the draft's own frames, methods and contents.
+
+Each method of the draft becomes the one of 0-8 that does the same, by the table METHODS_IN of its session, and each answer of 0-8 one of
+the draft's, by METHODS_OUT; states, verbs, permissions, transactions and the ends are those of 0-8. What the tables cannot say is in the
+functions that they name, in frames.py and in contents.py.
+"""
+
+from ...broker import getting
+from ...errors import (
+    CHANNEL_ERROR,
+    COMMAND_INVALID,
+    FRAME_ERROR,
+    NOT_IMPLEMENTED,
+    RESOURCE_ERROR,
+    SYNTAX_ERROR,
+    ProtocolError,
+)
+from ...limits import REPLY_ROOM
+from ...memory import layout
+from ...message import reading
+from ...parts import needed
+from ...queue.turns import charge_made, is_overdue
+from ...shim import const
+from .. import deliver, method, older, properties, spec_0_8, verbs
+from ..outgoing import foreign
+from ..session import Session
+from . import contents
+from .fields import Reader
+from .frames import BODY, END, HEADER, HEARTBEAT, METHOD, TRACE
+from .outgoing import Outgoing
+
+if False:  # for the type checker alone
+    from typing import Any
+
+LEAST_ROOM = const(512)  # octets beside those for replies, so that a delivery begins
+
+# Conditions (core/errors.py) that both drafts have a reply code for. No code of theirs says what is `precondition-failed` or
+# `resource-locked` in 0-8: these close a channel with 507 (not-allowed) and 403 (access-refused).
+REPLIES = (
+    ("not-delivered", 310, False),
+    ("content-too-large", 311, False),
+    ("invalid-path", 402, True),
+    ("access-refused", 403, False),
+    ("not-found", 404, False),
+    ("resource-locked", 403, False),
+    ("precondition-failed", 507, False),
+    ("frame-error", 501, True),
+    ("unexpected-frame", 501, True),
+    ("syntax-error", 502, True),
+    ("command-invalid", 503, True),
+    ("channel-error", 504, True),
+    ("resource-error", 506, True),
+    ("not-allowed", 507, True),
+    ("not-implemented", 540, True),
+    ("internal-error", 541, True),
+    ("connection-forced", 541, True),
+)
+
+
+class Dialect:
+    """What the session of 0-8 reads of a dialect: 0-8's methods, the draft's header and reply codes."""
+
+    METHODS = spec_0_8.METHODS
+    REPLIES = REPLIES
+
+    def __init__(self, wire):
+        self.HEADER = wire.HEADER
+        self.VERSION = wire.VERSION
+
+
+class Draft(Session):
+    """A session of one of them. `wire`: the draft's tables; `framing`, `fields`: how it writes frames and fields."""
+
+    has_intake = False
+    tells_capabilities = False
+    wire: "Any"
+    framing: "Any"
+    fields: "Any"
+    # The draft's method -> function of (session, number of the channel, arguments): (0-8's, its arguments); None: it is done.
+    METHODS_IN: "dict" = {}
+    METHODS_OUT: "dict" = {}  # 0-8's method -> function of (session, arguments): (the draft's, its arguments); None: it is not sent
+    outgoing: "Any"
+    tickets: "dict" = {}
+    tags = 0  # consumer tags that were given
+    wire_code = 0  # class << 16 | method of the last method that came
+    tree: "Any" = None  # contents.Tree: a content whose contents within are coming
+    root: "Any" = None  # (number of the channel, payload) of its header, once these are whole
+    returns: "list" = []  # (channel, message) of contents that go back
+    opening: "Any" = None  # arguments of a channel.open that is under way
+
+    def __init__(self, connection):
+        Session.__init__(self, connection)
+        self.outgoing = Outgoing()
+
+    def number_channel(self, number, handle):
+        """The engine takes no frames of a draft."""
+
+    # Frames in
+
+    def one_frame(self):
+        """Process the next frame or a piece of a body; false when it is not whole, or must wait."""
+        self.waiting = False
+        if self.root is not None:
+            return self.outermost()
+        if self.body_left >= 0:
+            return self.body_piece()
+        receive = self.receive
+        octets, at = receive.octets, receive.start
+        head = self.framing.head(octets, at, receive.end)
+        if head is None:
+            return False
+        kind, number, lead, size = head
+        if not 0 < kind <= HEARTBEAT:
+            return self.cut("a frame of the unknown type %d" % kind)
+        self.check_frame(kind, number, size)
+        if kind == BODY and self.tree_of(number) is None:
+            self.begin_body(number, size)
+            receive.start += lead
+            return True
+        end = at + lead + size
+        if receive.end <= end:
+            return False
+        if octets[end] != END[0]:
+            return self.cut("a frame that does not end with 0xCE but with 0x%02X" % octets[end])
+        if kind in (TRACE, HEARTBEAT):
+            receive.start = end + 1
+            return True
+        if kind == METHOD:
+            return self.method_frame(number, octets, at + lead, end)
+        return self.content_frame(kind, number, octets, at + lead, end)
+
+    def check_frame(self, kind, number, size):
+        """Raise for a frame that cannot be; its payload has not been waited for."""
+        if size > self.frame_size_max:
+            raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d were negotiated" % (size, self.frame_size_max))
+        if BODY < kind < TRACE:
+            raise ProtocolError(NOT_IMPLEMENTED, "a frame of type %d: this broker has no out-of-band transport" % kind)
+        if kind in (HEADER, BODY) and number == 0:
+            raise ProtocolError(CHANNEL_ERROR, "a content frame on channel 0")
+        if kind == HEARTBEAT and (number or size):
+            raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload")
+        if (kind != BODY or self.tree_of(number) is not None) and size + self.framing.overhead > self.receive.size:
+            raise ProtocolError(RESOURCE_ERROR, "a frame of %d octets that is no body; this broker takes %d" % (size, self.receive.size))
+
+    def cut(self, text):
+        """A fatal protocol error: the connection ends, and nothing more is sent on it."""
+        self.broker.counters["connection_errors"] += 1
+        self.broker.inform("%s: the connection of user '%s' is cut for %s" % (self.connection.name, self.user, text), True)
+        self.connection.finish()
+        return False
+
+    def body_piece(self):
+        """As of 0-9-1; a wrong end octet is a fatal protocol error."""
+        try:
+            return Session.body_piece(self)
+        except ProtocolError as error:
+            if error.condition != FRAME_ERROR:
+                raise
+            return self.cut(error.text)
+
+    def method_frame(self, number, octets, at, end):
+        """A whole method frame; false when it must wait."""
+        receive, channel = self.receive, self.channels.get(number)
+        if self.is_in_content(channel):
+            raise ProtocolError(FRAME_ERROR, "a method on channel %d where a content is to go on" % number)
+        if self.returns:
+            self.flush()  # what goes back goes before the answer to a later method
+            if self.returns:
+                self.waiting = True
+                return False
+        self.opening = None
+        try:
+            payload = self.payload_in(number, channel, octets, at, end)
+        except ProtocolError as error:
+            receive.start = end + 1
+            if channel is None or self.state != "open" or channel.state == "closed":
+                raise
+            return True if channel.state == "closing" else self.soft(channel, error)
+        if payload is None:
+            receive.start = end + 1
+            return True
+        if not self.may_begin(number, payload, 0):
+            self.waiting = True
+            return False
+        opening = self.opening
+        going_on = self.whole_frame(METHOD, number, payload, 0, len(payload), end + 1)
+        channel = self.channels.get(number)
+        if going_on and opening is not None and channel is not None and channel.state == "open":
+            self.on_channel(channel, self.opened, opening)
+        return going_on
+
+    def is_in_content(self, channel):
+        """True while the next frame of a channel has to be one of a content."""
+        return channel is not None and (channel.state in ("header", "body") or getattr(channel, "publishing", None) is not None)
+
+    def payload_in(self, number, channel, octets, at, end):
+        """The payload of 0-8's method that a method stands for; None: it is done."""
+        if end - at < 4:
+            raise ProtocolError(SYNTAX_ERROR, "a method frame of %d octets" % (end - at))
+        code = self.framing.code(octets, at)
+        row = method.find(self.wire.METHODS, code)
+        if row is None:
+            raise ProtocolError(COMMAND_INVALID, "there is no class %d with a method %d" % (code >> 16, code & 0xFFFF), True)
+        self.wire_code = code
+        title = method.title(row)
+        if not row[method.SENDER] & method.CLIENT:
+            raise ProtocolError(COMMAND_INVALID, "%s is not a client's to send" % title, True)
+        arguments = Reader(self.fields, octets, at + 4, end, title).arguments(row[method.FIELDS])
+        into = self.METHODS_IN.get(row[method.NAME])
+        if into is None:
+            raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % title, True)
+        if row[method.NAME][:7] not in ("connect", "channel"):
+            if self.state == "closing" or channel is not None and channel.state == "closing":
+                return None
+            if channel is None or channel.state == "closed" or self.state != "open":
+                raise ProtocolError(CHANNEL_ERROR, "%s on channel %d, which is not open" % (title, number), True)
+        translated = into(self, number, arguments)
+        if translated is None:
+            return None
+        name, arguments = translated
+        return method.encode(method.named(spec_0_8.METHODS, name), number, arguments)[7:-1]
+
+    def opened(self, session, channel, arguments):
+        """A channel was opened: what else its method asked for."""
+
+    def content_frame(self, kind, number, octets, at, end):
+        """A whole content header, or a whole body frame of a content within another one; false when it must wait."""
+        receive, tree = self.receive, self.tree_of(number)
+        channel = self.channels.get(number)
+        if kind == BODY:
+            receive.start = end + 1
+            return self.grown(tree.body(bytes(octets[at:end])))
+        if not self.is_in_content(channel) or channel.state == "body":
+            return self.whole_frame(HEADER, number, octets, at, end, end + 1)
+        head = contents.Head(self, octets, at, end)
+        if head.class_id != channel.class_id:
+            raise ProtocolError(FRAME_ERROR, "a content header of class %d behind a method of class %d" % (head.class_id, channel.class_id))
+        if tree is not None:
+            receive.start = end + 1
+            return self.grown(tree.header(head))
+        if head.weight and self.tree is not None:
+            raise ProtocolError(RESOURCE_ERROR, "two structured contents at a time on one connection", True)
+        if not self.published(channel, head):
+            receive.start = end + 1
+            return True
+        if head.weight:
+            receive.start = end + 1
+            self.tree = contents.Tree(number, head)
+            return True
+        try:
+            payload = contents.header_0_8(head)
+        except ProtocolError as error:
+            receive.start = end + 1
+            return self.soft(channel, error)
+        return self.whole_frame(HEADER, number, payload, 0, len(payload), end + 1)
+
+    def published(self, channel, head):
+        """The header of a publish has come: false when the channel has been closed for it."""
+        return True
+
+    def tree_of(self, number):
+        """The content on a channel whose contents within are coming, or None."""
+        tree = self.tree
+        if tree is not None:
+            channel = self.channels.get(tree.number)
+            if channel is None or channel.state != "header":  # it was closed
+                self.tree = tree = None
+        return tree if tree is not None and tree.number == number else None
+
+    def grown(self, is_whole):
+        """A frame of the tree has come."""
+        if is_whole:
+            self.root = self.tree.number, self.tree.payload()
+            self.tree = None
+            return self.outermost()
+        return True
+
+    def outermost(self):
+        """The header of the content that has others within it, as one of 0-8; false while there is no room."""
+        number, payload = self.root
+        channel = self.channels.get(number)
+        if channel is not None and channel.state == "header":
+            if self.act(number, "content_header", None, payload, 0, len(payload)) is False:
+                self.waiting = True
+                if self.connection.has_turn:
+                    self.wait_for_room()
+                return False
+        self.root = None
+        return True
+
+    # Out
+
+    def frame(self, kind, number, payload):
+        """A whole frame."""
+        return self.framing.lead(kind, number, len(payload)) + payload + END
+
+    def reply(self, number, name, arguments):
+        """As of 0-8, unless the draft has no such method."""
+        octets = self.encoded(name, number, arguments)
+        if octets:
+            self.write(octets)
+
+    def encoded(self, name, number, arguments):
+        """The frame of the method that stands for 0-8's; b"": there is none."""
+        out = self.METHODS_OUT.get(name)
+        answer = (name, arguments) if out is None else out(self, arguments)
+        return b"" if answer is None else self.method_out(number, answer[0], answer[1])
+
+    def method_out(self, number, name, arguments):
+        """The frame of one of the draft's methods."""
+        row = method.named(self.wire.METHODS, name)
+        arguments = arguments[: len(row[method.FIELDS])]
+        code = row[method.CODE]
+        payload = self.framing.method(code >> 16, code & 0xFFFF) + self.fields.encode(row[method.FIELDS], arguments)
+        return self.frame(METHOD, number, payload)
+
+    def content_out(self, number, class_id, message):
+        """(frames of the header and of the contents within a message, pieces of its body) for a class of contents."""
+        broker = self.broker
+        tables = broker.tables
+        kind = tables.messages[message + layout.MESSAGE_KIND]
+        pieces = None
+        if kind & layout.KIND_FORMAT:
+            octets, pieces = foreign().reworked(broker, message)
+        else:
+            octets = reading.merged(tables, message) if kind & layout.KIND_REWORKED else tables.properties_of(message)
+        given = properties.decode_all(octets)
+        weight, nodes = contents.tree_of(given)
+        given["destination"] = str(reading.names_of(tables, message)[1], "utf-8")
+        size = foreign().size_of(tables, message, pieces)
+        frames = self.frame(HEADER, number, contents.header_out(self, class_id, weight, size, given))
+        return frames + contents.frames_of(self, class_id, number, nodes), pieces
+
+    def deliver(self, consumer, most, before=0):
+        """Write up to `most` deliveries for a consumer beside `before` in this turn: how many."""
+        if self.state == "closing":
+            return 0
+        if self.outgoing.active() or self.replies or self.settling >= 0:
+            self.send.starve(consumer, before)
+            return 0
+        try:
+            return self.deliver_some(consumer, most, before)
+        except Exception as error:  # ours: this connection ends, the others go on
+            self.connection.broke(error)
+            return 0
+
+    def deliver_some(self, consumer, most, before):
+        """As `deliver`, which has looked at the connection."""
+        broker, queue, send = self.broker, consumer.queue, self.send
+        tables, channel, count = broker.tables, consumer.channel, 0
+        while count < most and not self.outgoing.active() and broker.consumers.has_credit(consumer) and not is_overdue(queue):
+            entry = queue.head()
+            if entry == layout.NONE:
+                break
+            if send.room() < REPLY_ROOM + LEAST_ROOM and send.start != send.end:
+                send.starve(consumer, count + before)
+                return count
+            message = tables.entries[entry + layout.ENTRY_MESSAGE]
+            frames, pieces = self.content_out(channel.number, consumer.class_id, message)
+            queue.pop()
+            tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
+            tag = int.from_bytes(deliver.count_tag(tables, channel), "big")
+            came_back = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
+            lead = self.delivery(consumer, tag, came_back, message) + frames
+            if not consumer.no_ack:
+                broker.consumers.hold(consumer, entry)
+            self.outgoing.begin(self, channel.number, message, lead, pieces)
+            if consumer.no_ack:
+                queue.drop(entry)
+            count += 1
+            if not charge_made(broker, queue):
+                break
+        if self.outgoing.active():
+            send.starve(consumer, count + before)
+        return count
+
+    def delivery(self, consumer, tag, came_back, message):
+        """The frame of the method of a delivery."""
+        raise NotImplementedError
+
+    def give(self, channel, queue, no_ack):
+        """As of 0-8, for the draft's method that asks for one message."""
+        tables = self.broker.tables
+        if self.send.room() < REPLY_ROOM + LEAST_ROOM and self.send.start != self.send.end:
+            return False
+        entry = queue.head()
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        frames, pieces = self.content_out(channel.number, channel.asked, message)
+        tag = int.from_bytes(deliver.count_tag(tables, channel), "big")
+        came_back = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
+        lead = self.got(channel, tag, came_back, message, queue.message_count() - 1) + frames
+        getting.get(self.broker, channel, queue, no_ack)
+        self.outgoing.begin(self, channel.number, message, lead, pieces)
+        if no_ack:
+            queue.drop(entry)
+        return True
+
+    def got(self, channel, tag, came_back, message, left):
+        """The frame of the method of a message that was asked for."""
+        raise NotImplementedError
+
+    def returned(self, channel, message, condition):
+        """A mandatory content has no route: it goes back, before what is written later."""
+        self.returns = self.returns + [(channel, message)]
+
+    def flush(self):
+        """Write the contents that go back as far as there is room, then what else waits."""
+        self.outgoing.go_on(self)
+        while self.returns and not self.outgoing.active():
+            if self.send.room() < REPLY_ROOM + LEAST_ROOM and self.send.start != self.send.end:
+                break
+            (channel, message), self.returns = self.returns[0], self.returns[1:]
+            if not channel.closing and self.state == "open":
+                frames, pieces = self.content_out(channel.number, channel.class_id, message)
+                self.outgoing.begin(self, channel.number, message, self.bounce(channel, message) + frames, pieces)
+            self.broker.tables.release(message)
+        Session.flush(self)
+        if self.returns:
+            self.send.busy = True
+
+    def lost(self):
+        """The peer has closed."""
+        for _, message in self.returns:
+            self.broker.tables.release(message)
+        self.returns = []
+        Session.lost(self)
+
+    def bounce(self, channel, message):
+        """The frame of the method of a return."""
+        raise NotImplementedError
+
+    # What both drafts share of their methods
+
+    def consumed(self, channel, name, class_id, no_ack, prefetch, exclusive):
+        """0-8's basic.consume for a consumer whose tag is a number."""
+        queue = self.broker.topology.queue(verbs.current_queue(channel, name), self.connection)
+        if queue.is_stream:
+            raise ProtocolError(NOT_IMPLEMENTED, "a draft of 2005 reads no streams")
+        if self.tags == 0xFFFF:
+            raise ProtocolError(RESOURCE_ERROR, "65535 consumers were made on this connection, and its tags are used up")
+        channel.consuming = class_id, prefetch
+        return "basic_consume", (0, queue.name, "%d" % (self.tags + 1), False, no_ack, exclusive, False, {})
+
+
+def basic_get(session, channel, arguments):
+    """As of 0-8, of a queue that is no stream."""
+    _, name, no_ack = arguments
+    broker = session.broker
+    queue = broker.topology.queue(verbs.current_queue(channel, name), session.connection)
+    if queue.is_stream:
+        raise ProtocolError(NOT_IMPLEMENTED, "a draft of 2005 reads no streams")
+    is_served = getting.serve(broker, queue)
+    if session.state == "closing":
+        return True  # that broke it
+    if not is_served:
+        return session.go_on_later()
+    outcome = getting.LATER if session.outgoing.active() else getting.state(broker, queue)
+    if outcome == getting.READY:
+        return session.give(channel, queue, no_ack)
+    if outcome == getting.EMPTY:
+        session.reply(channel.number, "basic_get_empty", ("",))
+    return outcome == getting.EMPTY
+
+
+def closed(session, arguments):
+    """channel.close and connection.close with the class and the method of the draft that they are about."""
+    code, text, class_id, _ = arguments
+    number = session.wire_code if class_id else 0
+    return code, text, number >> 16, number & 0xFFFF
+
+
+def basic_consume(session, channel, arguments):
+    """A consumer, made as Python delivers to it: without a prefix."""
+    class_id, prefetch = channel.consuming
+    _, name, tag, _, no_ack, exclusive, _, table = arguments
+    consumer = session.broker.consumers.subscribe(channel, name, tag, no_ack, exclusive, table, prefetch)
+    consumer.class_id = class_id
+    session.tags = int(tag)
+    session.reply(channel.number, "basic_consume_ok", (tag,))
+
+
+def refuses(why):
+    """The function of a method that is not served, and why."""
+
+    def refuse(session, number, arguments):
+        raise ProtocolError(NOT_IMPLEMENTED, why, True)
+
+    return refuse
+
+
+def as_it_is(name):
+    """The function of a method that 0-8 has, with the same arguments, under this name."""
+    return lambda session, number, arguments: (name, arguments)
+
+
+def named(name):
+    """The function of an answer that has the same arguments under this name."""
+    return lambda session, arguments: (name, arguments)
+
+
+def unsent(session, arguments):
+    """The function of an answer that the draft does not have."""
+
+
+def transacted(session, channel):
+    """Let a channel be transactional from now on."""
+    channel.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
+    session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 2
+
+
+VERBS = dict(older.VERBS, basic_get=basic_get, basic_consume=basic_consume, basic_cancel=verbs.basic_cancel)

@@ -1,0 +1,346 @@
+"""AMQP 0.9r1: golden octets out of the figures of its text, its conformance tests by their names (amq_wlp_*), then client and broker."""
+
+from draft_peer import END, Peer9r1, bits, long, longlong, octet, short, word
+from peer import Peer, new_broker
+
+from leveret.core.amqp_0_9.drafts.frames import Frames9r1
+
+
+def test_the_frame_header_of_the_figure():
+    """ "General Frame Format": octet type, octet cycle, short channel, long size, which leaves the end octet out."""
+    assert Frames9r1.lead(1, 7, 3) == b"\x01\x00\x00\x07\x00\x00\x00\x03"
+    assert Frames9r1.head(b"\x01\x05\x00\x07\x00\x00\x00\x03abc\xce", 0, 12) == (1, 7, 8, 3)
+    assert Frames9r1.head(b"\x01\x00\x00\x07\x00\x00\x00", 0, 7) is None
+    assert Frames9r1.heartbeat == b"\x08\x00\x00\x00\x00\x00\x00\x00" + END
+
+
+def test_the_method_header_of_the_figure():
+    """ "Method Frames": short class-id, short method-id."""
+    assert Frames9r1.method(5, 3) == b"\x00\x05\x00\x03"
+    assert Frames9r1.code(b"\x00\x05\x00\x03", 0) == 0x050003
+
+
+def test_amq_wlp_header_01():
+    """A server MUST accept the AMQP protocol as defined by class 1, instance 1: AMQP 1 1 9 1, and Connection.Start."""
+    peer = Peer9r1(log_in=False)
+    peer.give(b"AMQP\x01\x01\x09\x01")
+    assert peer.heard_one(1, 1, 0)[:2] == b"\x09\x01"
+
+
+def test_amq_wlp_header_02():
+    """A server MAY accept other protocols: this one is served 0-9-1 and 1.0 on the same listener."""
+    for header, begin in ((b"AMQP\x00\x00\x09\x01", b"\x01\x00\x00"), (b"AMQP\x00\x01\x00\x00", b"AMQP\x03")):
+        peer = Peer9r1(log_in=False)
+        peer.give(header)
+        peer.take()
+        assert peer.inbox[: len(begin)] in (begin, header[: len(begin)])
+
+
+def test_amq_wlp_header_03():
+    """Another header is answered with a valid one, and the socket closes: the examples of the text."""
+    for header in (b"AMQP\x02\x00\x01\x01", b"HTTP / "):
+        peer = Peer9r1(log_in=False)
+        peer.give(header)
+        peer.take()
+        assert peer.inbox == b"AMQP\x01\x01\x09\x01" and (peer.connection.ending or peer.connection.closed)
+
+
+def test_amq_wlp_header_04():
+    """A client MAY reconnect with a lower version by what it is answered."""
+    broker = new_broker()
+    peer = Peer9r1(broker, log_in=False)
+    peer.give(b"AMQP\x01\x01\x0a\x00")
+    peer.take()
+    again = Peer9r1(broker, log_in=False)
+    again.give(peer.inbox)
+    again.heard_one(1, 1, 0)
+
+
+def test_amq_wlp_frame_01():
+    """A frame of an unknown type: the connection closes, and nothing more is sent."""
+    for kind in (0, 9, 255):
+        peer = Peer9r1()
+        peer.give(Peer9r1.frame(kind, 0, b""))
+        assert peer.connection.closed
+
+
+def test_amq_wlp_frame_02():
+    """A wrong frame-end: the same, and it is logged."""
+    for octets in (b"\x01\x00\x00\x01\x00\x00\x00\x04\x00\x0a\x00\x01\xcd", b"\x08\x00\x00\x00\x00\x00\x00\x00\x00"):
+        peer = Peer9r1()
+        peer.give(octets)
+        assert peer.connection.closed
+    peer = Peer9r1().queue()
+    peer.say(1, 7, 5, peer.ticket, short(""), short("q"), bits(0, 0))
+    peer.give(peer.content(1, 7, b"\x00\x00", b"ab")[:-1] + b"\xcd")
+    assert peer.connection.closed
+
+
+def test_amq_wlp_frame_03():
+    """An oversized frame: connection exception 501."""
+    for kind in (1, 2, 3):
+        peer = Peer9r1()
+        peer.give(bytes((kind, 0)) + word(1) + long(1 << 30))
+        peer.closed(501, 0)
+
+
+def test_amq_wlp_table_01():
+    """An invalid field name: 503."""
+    for name in ("1a", "", "a-b", "x" * 129):
+        peer = Peer9r1()
+        pairs = short(name) + b"I" + long(1)
+        peer.say(1, 12, 5, long(len(pairs)) + pairs, octet(1), octet(1))
+        assert peer.closed(503, 0) == (12, 5)
+
+
+def test_amq_wlp_content_01():
+    """An incomplete content: 501."""
+    for begin in (b"", b"\x00\x07\x00\x00" + longlong(5) + b"\x00\x00"):
+        peer = Peer9r1().queue()
+        peer.say(1, 7, 5, peer.ticket, short(""), short("q"), bits(0, 0))
+        if begin:
+            peer.give(Peer9r1.frame(2, 1, begin))
+        peer.say(1, 10, 1)
+        peer.closed(501, 0)
+
+
+def test_amq_wlp_content_02():
+    """A content header whose class is not the method's: 501."""
+    for class_id in (6, 8, 60):
+        peer = Peer9r1().queue()
+        peer.say(1, 7, 5, peer.ticket, short(""), short("q"), bits(0, 0))
+        peer.give(peer.content(1, class_id, b"\x00\x00", b"x"))
+        peer.closed(501, 0)
+
+
+def test_amq_wlp_content_03():
+    """A content frame on channel 0: 504."""
+    for kind in (2, 3):
+        peer = Peer9r1()
+        peer.give(Peer9r1.frame(kind, 0, b"\x00\x07\x00\x00" + longlong(0) + b"\x00\x00"))
+        peer.closed(504, 0)
+
+
+def three_levels(peer):
+    """A content with two within it, of which the second has one."""
+    leaf = peer.content(1, 7, b"\x00\x80" + short("ab")[:0] + short("leaf"), b"LL")
+    return peer.content(1, 7, b"\x80\x00" + short("a/b"), b"one"), peer.content(1, 7, b"\x00\x00", b"two", [leaf])
+
+
+def test_amq_wlp_content_04():
+    """Structured contents are supported: kept whole through store and forward, and as a header for receivers of other versions."""
+    peer = Peer9r1().queue()
+    peer.publish(b"root", children=three_levels(peer))
+    peer.say(1, 7, 8, peer.ticket, short("q"), bits(0))
+    found = peer.heard()
+    assert [(kind, payload) for kind, _, payload in found[1:]] == [
+        (2, word(7) + word(2) + longlong(4) + b"\x00\x00"),
+        (2, word(7) + word(0) + longlong(3) + b"\x80\x00" + short("a/b")),
+        (3, b"one"),
+        (2, word(7) + word(1) + longlong(3) + b"\x00\x00"),
+        (2, word(7) + word(0) + longlong(2) + b"\x00\x80" + short("leaf")),
+        (3, b"LL"),
+        (3, b"two"),
+        (3, b"root"),
+    ]
+    peer.say(1, 7, 12, longlong(1), bits(1))
+    modern = Peer(peer.broker)
+    _, _, given, body = modern.consume("q", no_ack=True)[0]
+    assert body == b"root" and b"LL" in given["headers"]["x-content-tree"]
+
+
+def test_amq_wlp_content_05():
+    """A weight that the frames behind it do not fit: 501."""
+    for frames in (
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"x", weight=1),
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"x", weight=1) + peer.content(1, 7, b"\x00\x00"),
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"", [peer.content(1, 7, b"\x00\x00", b"abc", size=4)] * 2),
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"", [peer.content(1, 7, b"\x00\x00", b"abcd", size=3)]),
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"", [peer.content(1, 6, b"\x00\x00", b"a")]),
+        lambda peer: peer.content(1, 7, b"\x00\x00", b"x") + peer.content(1, 7, b"\x00\x00", b"x"),
+    ):
+        peer = Peer9r1().queue()
+        peer.say(1, 7, 5, peer.ticket, short(""), short("q"), bits(0, 0))
+        peer.give(frames(peer))
+        peer.closed(501, 0)
+
+
+def test_a_tree_is_bounded():
+    """In depth, in breadth and in octets: resource-error, and 311 for octets."""
+    for children, code in (
+        (lambda peer, deep: [peer.content(1, 7, b"\x00\x00")] * 65, 506),
+        (lambda peer, deep: [deep], 506),
+        (lambda peer, deep: [peer.content(1, 7, b"\x00\x00", size=1 << 20)], 311),
+    ):
+        peer = Peer9r1().queue()
+        deep = b""
+        for _ in range(9):
+            deep = peer.content(1, 7, b"\x00\x00", b"", [deep] if deep else [])
+        peer.publish(b"", children=children(peer, deep))
+        peer.closed(code, 0)
+
+
+def test_amq_wlp_trace_01():
+    """A trace frame that is not on channel 0: 501."""
+    peer = Peer9r1()
+    peer.give(Peer9r1.frame(7, 1, b"x"))
+    peer.closed(501, 0)
+
+
+def test_amq_wlp_trace_02():
+    """A recipient without a trace handler MUST discard it."""
+    peer = Peer9r1()
+    peer.give(Peer9r1.frame(7, 0, b"whatever"))
+    peer.queue()
+
+
+def test_amq_wlp_heartbeat_01():
+    """A heartbeat that is not on channel 0: 501; with a payload, too."""
+    for octets in (Peer9r1.frame(8, 1, b""), Peer9r1.frame(8, 0, b"x")):
+        peer = Peer9r1()
+        peer.give(octets)
+        peer.closed(501, 0)
+
+
+def test_amq_wlp_heartbeat_02():
+    """A heartbeat is discarded without an error, with any cycle."""
+    peer = Peer9r1()
+    peer.give(Peer9r1.frame(8, 0, b"", 3))
+    peer.queue()
+
+
+def test_a_message_of_class_basic_goes_through():
+    """basic.publish, basic.consume without acknowledgements, basic.deliver; basic.get."""
+    peer = Peer9r1().queue()
+    assert peer.ask(6, 1, peer.ticket, short("q"), bits(0, 0)) == word(1)
+    peer.publish(b"hello", class_id=6, properties=b"\x98\x00" + short("a/b") + short("id") + short("reply"))
+    method = word(6) + word(7) + word(1) + short("amq.direct") + short("k")
+    head = word(6) + word(0) + longlong(5) + b"\x98\x00" + short("a/b") + short("id") + short("reply")
+    assert peer.heard() == [(1, 1, method), (2, 1, head), (3, 1, b"hello")]
+    assert peer.ask(6, 3, word(1)) == b""
+    peer.publish(b"", class_id=6)
+    peer.say(1, 6, 8, peer.ticket, short("q"))
+    assert peer.heard() == [
+        (1, 1, word(6) + word(9) + short("amq.direct") + short("k") + long(0)),
+        (2, 1, word(6) + word(0) + longlong(0) + b"\x00\x00"),
+    ]
+    peer.say(1, 6, 8, peer.ticket, short("q"))
+    assert peer.heard_one(6, 10) == b""
+
+
+def test_a_message_of_class_jms_goes_through():
+    """jms.consume with acknowledgements, jms.deliver, jms.ack, jms.reject."""
+    peer = Peer9r1().queue()
+    peer.publish(b"x", properties=b"\x10\x00" + octet(2))
+    peer.say(1, 7, 1, peer.ticket, short("q"), long(0), word(0), bits(0, 0, 0))
+    found = peer.heard()
+    assert found[0] == (1, 1, word(7) + word(2) + word(1))
+    head = word(7) + word(0) + longlong(1) + b"\x10\x00" + octet(2)
+    assert found[1:] == [
+        (1, 1, word(7) + word(7) + word(1) + longlong(1) + bits(0) + short("amq.direct") + short("k")),
+        (2, 1, head),
+        (3, 1, b"x"),
+    ]
+    peer.say(1, 7, 12, longlong(1), bits(1))
+    assert peer.heard()[0][2] == word(7) + word(7) + word(1) + longlong(2) + bits(1) + short("amq.direct") + short("k")
+    peer.say(1, 7, 11, longlong(2), bits(0))
+    assert peer.broker.queues["q"].message_count() == 0 and peer.heard() == []
+
+
+def test_what_has_no_queue_bounces():
+    """basic.bounce and jms.bounce (310) to a mandatory publish."""
+    for class_id in (6, 7):
+        peer = Peer9r1()
+        peer.publish(b"back", key="nowhere", class_id=class_id, mandatory=1)
+        found = peer.heard()
+        assert found[0][2][:6] == word(class_id) + word(6) + word(310) and found[0][2].endswith(short("amq.direct") + short("nowhere"))
+        assert found[2] == (3, 1, b"back")
+
+
+def test_a_bounce_goes_before_the_answer_to_a_later_method():
+    """Also where both come in one read; a bounce of a channel that closes meanwhile is dropped."""
+    peer = Peer9r1().queue()
+    publish = Peer9r1.frame(1, 1, peer.ids(7, 5) + peer.ticket + short("amq.direct") + short("nowhere") + bits(1, 0))
+    publish += peer.content(1, 7, b"\x00\x00", b"back")
+    peer.give(publish + publish + Peer9r1.frame(1, 1, peer.ids(5, 5) + peer.ticket + short("q")))
+    found = [payload[:4] for kind, _, payload in peer.heard() if kind == 1]
+    assert found == [peer.ids(7, 6), peer.ids(7, 6), peer.ids(5, 6)]
+    peer.give(publish + Peer9r1.frame(1, 1, peer.ids(2, 4) + word(200) + short("") + word(0) + word(0)))
+    assert peer.heard()[-1][2] == peer.ids(2, 5) and peer.connection.session.returns == []
+
+
+def test_transactions():
+    peer = Peer9r1().queue()
+    peer.ask(10, 1)
+    peer.publish(b"1")
+    peer.ask(10, 5)
+    peer.publish(b"2")
+    assert peer.broker.queues["q"].message_count() == 0
+    peer.ask(10, 3)
+    assert peer.broker.queues["q"].message_count() == 1
+    assert peer.ask(5, 5, peer.ticket, short("q")) == long(1)
+    assert peer.ask(5, 7, peer.ticket, short("q"), bits(0, 0)) == long(0)
+
+
+def test_exchanges_tickets_and_flow():
+    peer = Peer9r1()
+    assert peer.ask(4, 1, peer.ticket, short("e"), short("topic"), bits(0, 0, 0, 0)) == b""
+    peer.queue(exchange="e", key="a.*")
+    peer.say(1, 2, 3, bits(0))
+    peer.ask(6, 1, peer.ticket, short("q"), bits(0, 0))
+    peer.publish(b"x", key="a.b", exchange="e")
+    assert peer.heard() == []
+    peer.say(1, 2, 3, bits(1))
+    assert len(peer.heard()) == 3
+    assert peer.ask(4, 3, peer.ticket, short("e"), bits(0)) == b""
+    peer.say(1, 4, 3, word(77), short("e"), bits(0))
+    assert peer.closed(403) == (4, 3)
+
+
+def test_errors_close_the_channel_or_the_connection_with_the_codes_of_the_draft():
+    for class_id, method_id, fields, code, channel in (
+        (5, 1, word(1) + short("none") + bits(1, 0, 0, 0), 404, 1),
+        (7, 11, longlong(9) + bits(0), 507, 1),
+        (8, 5, short("id") + longlong(1), 540, 0),
+        (11, 1, b"", 540, 0),
+        (7, 7, b"", 503, 0),
+        (99, 1, b"", 503, 0),
+        (5, 5, word(1), 502, 0),
+    ):
+        peer = Peer9r1()
+        peer.say(1, class_id, method_id, fields)
+        found = peer.closed(code, channel)
+        assert found == (class_id, method_id) or code in (502, 503)
+
+
+def test_a_body_in_parts_and_large():
+    """A body split into frames is kept as one and goes out in frames of the receiver's size."""
+    broker = new_broker(arena_size=1 << 20, content_size_max=1 << 17)
+    peer = Peer9r1(broker).queue()
+    body = bytes(range(250)) * 200
+    peer.say(1, 7, 5, peer.ticket, short("amq.direct"), short("k"), bits(0, 0))
+    peer.give(peer.content(1, 7, b"\x00\x00", b"", size=len(body)))
+    for at in range(0, len(body), 3000):
+        peer.give(Peer9r1.frame(3, 1, body[at : at + 3000]) + Peer9r1.frame(8, 0, b""))
+    peer.say(1, 7, 8, peer.ticket, short("q"), bits(1))
+    found = peer.heard()
+    assert b"".join([payload for kind, _, payload in found if kind == 3]) == body
+
+
+def test_methods_in_the_states_of_a_connection_and_of_a_channel():
+    """Nothing before the log-in but its methods; a method on a channel that is not open is 504; what comes behind a close is discarded."""
+    peer = Peer9r1(log_in=False)
+    peer.give(peer.header)
+    peer.heard_one(1, 1, 0)
+    peer.say(1, 5, 5, word(1), short("q"))
+    assert peer.connection.ending or peer.connection.closed or peer.connection.session.closing
+    peer = Peer9r1()
+    peer.say(9, 5, 5, word(1), short("q"))
+    peer.closed(504, 0)
+    peer.say(0, 1, 10)
+    peer = Peer9r1()
+    peer.say(1, 5, 5, word(9), short("q"))
+    peer.closed(403)
+    peer.say(1, 5, 5, word(9), short("q"))
+    assert peer.heard() == []
+    assert peer.ask(1, 9, word(200), short(""), word(0), word(0), channel=0) == b""
