@@ -11,7 +11,6 @@ from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
 from leveret.core.recovery.opening import make_durable
 from leveret.core.recovery.second_pass import TooSmall
-from leveret.core.staging.contents import open_contents
 from leveret.ports.setting_rows import UNITS, named, octets_of, passing, reading, rows
 from leveret.ports.settings import Table, as_whole
 from leveret.ports.store_file import DirectoryInUse
@@ -21,6 +20,7 @@ from . import usage
 from .usage import UsageError
 
 MODES = (EACH, BATCH, NONE)
+STAGED = "staged"  # the folder of staged contents: core/staging/contents.py makes it
 SEGMENTS_MIN = 4
 RESERVE_PART = 16  # of what the log may take, that is kept for the time when the disk is full; and not more than
 RESERVE_MAX = 2 << 20  # octets
@@ -133,8 +133,7 @@ class Data:
             report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, size_max)
             store.keep_reserve(self.reserve())
             report += told_of_files(store)
-            staged = open_contents(broker, False)
-            report += "; " + staged if staged else ""
+            report += self.staged(broker)
         except (DirectoryInUse, OtherLog, TooSmall, ProtocolError, OSError) as error:
             if store is not None:
                 store.close()
@@ -142,6 +141,15 @@ class Data:
         if self.sync == NONE:
             broker.journal.window_ms = system_window_s() * 1000
         return store, report
+
+    def staged(self, broker):
+        """Bring back the staged contents of earlier runs: "" or more of the report. Raises OSError."""
+        if not os.path.isdir(os.path.join(self.directory, STAGED)):
+            return ""
+        from leveret.core.staging.contents import open_contents  # here: a broker without contents keeps a few hundred KiB less
+
+        told = open_contents(broker, False)
+        return "; " + told if told else ""
 
 
 def told_of_files(store):
