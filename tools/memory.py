@@ -57,6 +57,7 @@ HEADS = 2048  # octets of a send buffer beside the properties of a delivery
 TLS_CONNECTION = 60000  # octets that OpenSSL takes for a connection
 WEB_SOCKET = 73728  # octets that the WebSocket layer takes for a connection at most: ports/web_socket.py, MEMORY; a test compares
 HTTP = 18874368  # octets that HTTP takes at most: ports/http/server.py, MEMORY; a test compares
+HTTP_SLOTS = 32  # connections of the listeners for HTTP together: there, CONNECTIONS_MAX; a test compares
 LOG = 8 << 20  # octets of what is gathered, written and read back at once
 
 

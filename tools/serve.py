@@ -31,10 +31,9 @@ from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop, SocketStream
 
-from . import address, config, data, definitions, memory, reload, web
+from . import address, config, data, definitions, memory, reload
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
-from .usage import UsageError
-from .web import ListenFailed
+from .usage import ListenFailed, UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
 STEP_MS = 100
@@ -113,7 +112,7 @@ class Server:
         self.broker.inform = LOG.event
         self.broker.name = "leveret@" + socket.gethostname()[:HOST_NAME_SIZE]
         slots = limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS
-        self.loop = Loop(slots + http_count * web.SLOTS, self.broker)
+        self.loop = Loop(slots + http_count * memory.HTTP_SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.http = None  # web.Web, where there is a listener for HTTP
         self.store = None  # of a broker that keeps messages on disk
@@ -167,6 +166,8 @@ class Server:
         try:
             if place.scheme in ("http", "https"):
                 if self.http is None:
+                    from . import web
+
                     self.http = web.Web(self, LOG)
                 _, port = self.http.listen(place)
             elif isinstance(place, address.TlsAddress):

@@ -8,6 +8,10 @@ class UsageError(Exception):
     """The text is one sentence for the user; the command ends with exit status 2."""
 
 
+class ListenFailed(Exception):
+    """A listener that cannot be opened; the text is one sentence."""
+
+
 def meant(name, names):
     """For a message about a name that there is not: the one that was probably meant, or ""."""
     near = max(names, key=lambda each: _likeness(str(name), each))

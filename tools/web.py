@@ -4,12 +4,9 @@ import os
 
 from leveret.ports.tcp import SocketStream
 
-SLOTS = 32  # connections of the listeners together: ports/http/server.py, CONNECTIONS_MAX; a test compares
+from .usage import ListenFailed
+
 SECRET_SIZE = 32
-
-
-class ListenFailed(Exception):
-    """A listener that cannot be opened; the text is one sentence."""
 
 
 class Web:

@@ -40,6 +40,6 @@ def test_a_broker_without_it_imports_nothing_of_it():
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
-    assert b"leveret.tools.web" in errors
-    for name in (b"h11", b"leveret.ports.http", b"urllib.request", b"wsproto"):
+    assert b"leveret.tools.memory" in errors
+    for name in (b"h11", b"leveret.ports.http", b"leveret.tools.web", b"urllib.request", b"wsproto"):
         assert name not in errors, name

@@ -11,7 +11,7 @@ from api import Api, Served
 from certificates import Authority
 
 from leveret.ports.http import connection, routes, server
-from leveret.tools import memory, web
+from leveret.tools import memory
 
 
 class Raw:
@@ -236,7 +236,7 @@ def test_a_peer_that_takes_no_answer_is_ended(served):
 
 
 def test_the_sums_of_memory_and_places_know_of_http():
-    assert memory.HTTP == server.MEMORY and web.SLOTS == server.CONNECTIONS_MAX
+    assert memory.HTTP == server.MEMORY and memory.HTTP_SLOTS == server.CONNECTIONS_MAX
 
 
 def test_too_many_wrong_passwords_are_refused_as_over_amqp(configured):
