@@ -263,7 +263,10 @@ def release(session):
     if session.session.held is session:
         session.session.held = None
         session.connection.wait_for_turn()
-    session.session.outgoing.abandon(session.session, session)
+    if (
+        session.state != "detaching"
+    ):  # an exception waits for the end of the delivery that is half written: frames of commands keep their order
+        session.session.outgoing.abandon(session.session, session)
     if session.is_dtx:
         dtx.left(session)
     session.incoming.abandon()

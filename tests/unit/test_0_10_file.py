@@ -427,3 +427,20 @@ def test_a_session_that_ends_gives_back_what_it_had():
     peer.give(control("session_detach", name=b"unit"))
     assert peer.broker.queues["q"].message_count() == 2 and tags
     assert not [each for each in peer.broker.contents.by_token.values() if each.owner]
+
+
+def test_an_exception_waits_for_the_end_of_what_is_half_written():
+    """Frames of a session's commands keep their order: nothing stands between those of a content."""
+    peer = started()
+    peer.send("a", octets(LARGE))
+    peer.all()
+    peer.do("file_consume", queue="q", consumer_tag="c")
+    assert len(peer.named("file_open")) == 1
+    peer.connection.writable()
+    for frames in (command("file_open_ok", staged_size=0), command("file_cancel", consumer_tag="no")):
+        view = peer.connection.writable()
+        view[: len(frames)] = frames
+        peer.connection.received(len(frames))
+    assert peer.connection.session.outgoing.active()
+    names = [(each[0], len(each[3])) for each in peer.all() if each[0] != "session_completed"]
+    assert names == [("file_stage", LARGE), ("file_deliver", 0), ("execution_exception", 0), ("session_detach", 0)]
