@@ -524,7 +524,7 @@ class Loop:
 
 
 def key_of(pollable: "Any") -> "Any":
-    """What `poll` answers for a pollable: its descriptor where there is one, else itself."""
+    """The object that `poll` returns for a pollable: its descriptor where there is one, else itself."""
     return pollable.fileno() if hasattr(pollable, "fileno") else pollable
 
 

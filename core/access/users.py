@@ -64,7 +64,7 @@ def remove(broker, name):
 
 
 def end(broker, user):
-    """Have the broker close the connections of a user who is no more, before it delivers anything again."""
+    """Ask the broker to close the connections of a deleted user before it delivers anything again."""
     if broker.jobs and isinstance(broker.jobs[0], Removal):
         broker.jobs[0].users.append(user)
     else:

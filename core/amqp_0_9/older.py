@@ -200,7 +200,7 @@ VERBS = {
 
 
 class Older(Session):
-    """What the sessions of these versions share."""
+    """The part that the sessions of these versions share."""
 
     tells_capabilities = False
     verbs_beside = VERBS

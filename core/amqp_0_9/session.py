@@ -415,7 +415,7 @@ class Session(Sending):
         self.broker.journal.wait_for(self)
 
     def wait_for_room(self):
-        """Have the broker call `connection.resume` after it has delivered."""
+        """Ask the broker to call `connection.resume` after it has delivered."""
         if self.connection.reading:
             self.held_since = self.broker.now
             self.broker.counters["held"] += 1

@@ -202,7 +202,7 @@ class Broker:
             counts[name] = 0
 
     def note_readers(self):
-        """Have the log note the offsets that streams keep for their readers, so that a power cut costs them a second."""
+        """Write the offsets that streams keep for their readers to the log, so that a power cut costs readers a second."""
         self.noted_at = self.uptime_ms
         for queue in self.queues.values():
             if queue.is_stream and queue.id_in_log:
@@ -419,7 +419,7 @@ class Broker:
             queue.drop(entry)
 
     def send_dead_letter(self, rule, queue, entry, reason):
-        """Have an entry's message published as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
+        """Publish an entry's message as a dead letter: true when the entry can be dropped; else it waits, or is kept as poison."""
         try:
             if not self.dead_letters.has_turn(entry, reason):
                 return False

@@ -87,7 +87,7 @@ class Pager(Copies):
             queue.update_plain()
 
     def make_room(self, block_total):
-        """Have queues, the largest first, leave messages in memory to the log alone until a message of so many blocks has room."""
+        """Release messages in memory that the log has as well, of the largest queues first, until a message of so many blocks has room."""
         queues = self.tables.queues
         refused = []
         while not self.tables.has_room(block_total, 1) and not self.log.full():

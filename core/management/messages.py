@@ -84,7 +84,7 @@ def get(broker, user, name, count, outcome, octets_max, body_max):
 
 
 def gather(broker, holder, queue, got, count, octets_max, body_max):
-    """Have a holder get messages, put what they are into `got`; true: there are more, which come later."""
+    """Get messages for a holder and append a description of each to `got`; true: there are more, which come later."""
     tables = broker.tables
     while len(got) < count and octets_max > 0:
         if not getting.serve(broker, queue):
@@ -104,7 +104,7 @@ def gather(broker, holder, queue, got, count, octets_max, body_max):
 
 
 def shown(tables, message, body_max):
-    """What a message is: exchange, key (bytes), properties by name, body (bytes, cut), size of the whole body."""
+    """A message's description: exchange, key (bytes), properties by name, body (bytes, cut), size of the whole body."""
     exchange, key = reading.names_of(tables, message)
     size = tables.messages[message + layout.MESSAGE_BODY]
     body = tables.octets(message, tables.size_of(message) - size, min(size, body_max))

@@ -296,7 +296,7 @@ def a_user(user):
 
 
 def a_permission(host, user):
-    """What one user may do; users without permissions have none."""
+    """The permissions of one user; users without permissions have none."""
     return {
         "user": user.name,
         "vhost": host,

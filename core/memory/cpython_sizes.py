@@ -87,7 +87,7 @@ def memory_parts(limits):
 
 
 def amqp_1_0_parts(limits):
-    """What AMQP 1.0 takes beside what it has in common with others."""
+    """The parts that only AMQP 1.0 fills."""
     return [
         ("links of AMQP 1.0", (LINK + 4 * PLACE) * limits.link_count_max, ("link_count_max",)),
         (

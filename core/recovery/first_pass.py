@@ -21,7 +21,7 @@ from .record_check import IDENTITY_MAX, fault_of
 
 
 class LogContents:
-    """What a log holds, as the first pass reads it; the second pass counts in it where it has put messages."""
+    """The contents of a log, as the first pass reads them; the second pass counts in it where it has put messages."""
 
     def __init__(self):
         self.definitions = {}  # key -> definition, in the order of making

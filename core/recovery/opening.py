@@ -41,7 +41,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
 
 
 def let_expire(broker, queue):
-    """Have a queue watch lifetimes again when a recovered message has one; the pager watches those of messages that are only in the log."""
+    """Let a queue watch lifetimes again when a recovered message has one; the pager watches those of messages that are only in the log."""
     entries = broker.tables.entries
     entry = queue.head()
     while entry != layout.NONE:

@@ -52,7 +52,7 @@ def recover(broker, store, journal):
 
 
 def go_on_behind(broker, contents, by_id, journal):
-    """Have streams skip the offsets that lost segments may have had, so that none is given twice."""
+    """Skip the offsets that lost segments of streams may have had, so that none is given twice."""
     try:
         from .lost_offsets import skip
 
@@ -66,7 +66,7 @@ def go_on_behind(broker, contents, by_id, journal):
 
 
 def aside(store, damage):
-    """Have the store put a damaged end aside; false when it cannot: the end then stays in its segment, and no start reads it."""
+    """Move a damaged end aside in the store; false when the store cannot: the end then stays in its segment, and no start reads it."""
     try:
         store.keep_aside(damage.number, damage.offset)
     except Exception:  # the store cannot: the end stays where it is

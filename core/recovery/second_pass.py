@@ -83,7 +83,7 @@ def fill(broker, store, contents, by_id, delaying):
 
 
 def keep_positions(by_id, payload, at):
-    """Have no other message get the positions of one that could not be put into its queues, and stays in the log."""
+    """Reserve the positions of a message that could not be put into its queues and stays in the log: no other message gets them."""
     for identity, position in message_record.places_at(payload, at):
         if identity in by_id:
             by_id[identity].log_position = max(by_id[identity].log_position, position)

@@ -88,7 +88,7 @@ class Bus:
             self.step("silent")
 
     def unplugged(self):
-        """Have all sessions wait: the line is gone for a while."""
+        """Suspend all sessions: the line is gone for a while."""
         for link in self.links:
             link.unplugged()
         self.step("unplugged")
@@ -100,7 +100,7 @@ class Bus:
     # Whose turn it is: the actions of BUS
 
     def step(self, input_, *given):
-        """Have the bus do what BUS says of an input: returns the action's answer."""
+        """Do the action of an input, by BUS: returns the action's answer."""
         return states.step(self, BUS, self, input_, *given)
 
     def give_turn(self, at):

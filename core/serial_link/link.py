@@ -258,7 +258,7 @@ class Link:
             self._due |= _DUE_HELLO
 
     def unplugged(self):
-        """Have the session wait: the line is gone for a while, and octets on their way are lost."""
+        """Suspend the session: the line is gone for a while, and octets on their way are lost."""
         self._writer.clear()
         self._reader.clear()
         self.speed = self.speed_set = self._agreed_speed = 0

@@ -168,7 +168,7 @@ class SendWindow:
             self._newest = order
 
     def find_lost(self):
-        """Have all lost grains sent again; returns how many frames had carried them."""
+        """Queue all lost grains for sending again; returns how many frames had carried them."""
         newest = self._newest
         frames = 0
         last = 0

@@ -152,7 +152,7 @@ class Contents:
     # Writing
 
     def write(self, content):
-        """Have the store write what a content has gathered, unless it writes already."""
+        """Start the store's write of the octets that a content has gathered, unless it writes already."""
         if not self.is_idle():
             return
         is_last = content.properties is not None
@@ -177,7 +177,7 @@ class Contents:
         self.fly(content, piece, size, octets)
 
     def fly(self, content, piece, size, octets):
-        """Have the store write octets, with `size` octets of a content, behind a piece."""
+        """Start the store's write of octets, with `size` octets of a content, behind a piece."""
         self.flight = content, piece, size
         try:
             if self.begins:
@@ -228,7 +228,7 @@ class Contents:
         return self.gone is not None
 
     def landed(self):
-        """What was being written is durable."""
+        """The store's write has ended: its octets are durable."""
         content, piece, size = self.flight
         self.flight = None
         piece.octets += size

@@ -297,7 +297,7 @@ class Stream(Queue):
         return self.at(min(max(specification, self.first_offset), self.next_offset()))
 
     def find(self, consumer):
-        """Have a reader's cursor stand on its message where that is in memory: the hot path has appended behind a reader at the end."""
+        """Set a reader's cursor to its message where that is in memory: the hot path has appended behind a reader at the end."""
         if consumer.cursor == layout.NONE and self.held_from() <= consumer.cursor_offset < self.following:
             consumer.cursor = self.at(consumer.cursor_offset)[0]
 

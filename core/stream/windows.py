@@ -45,7 +45,7 @@ class Windows:
         return iter(self.rows)
 
     def bring(self, consumer):
-        """Have a reader's cursor stand on the message at its offset, read from the log: false when the caller must try again later."""
+        """Set a reader's cursor to the message at its offset, read from the log: false when the caller must try again later."""
         stream = self.stream
         self.prune()
         chunk, start = layout.NONE, stream.held_from()

@@ -9,7 +9,7 @@ FAMILIES: "list[Family]" = []  # in the order in which they are asked
 
 
 def register(family: "Family") -> None:
-    """Have a family asked from now on, behind those that are registered."""
+    """Register a family: it is asked from now on, behind those that are registered."""
     if family not in FAMILIES:
         FAMILIES.append(family)
 

@@ -280,7 +280,7 @@ class Tokens:
         self._waits = False
 
     def resource(self) -> str:
-        """What the token is for."""
+        """The resource that the token is for."""
         return "amqps://%s/%s" % (self.url.name(), self.side.settings.exchange)
 
     def begin(self) -> bool:

@@ -93,7 +93,7 @@ def not_logged_in(reason: str = "") -> Answer:
 
 
 def refusal(error: ProtocolError) -> Refused:
-    """What the broker's verbs refuse."""
+    """The answer to a request that the broker's verbs refuse."""
     if error.condition == NOT_FOUND:
         return not_found()
     if error.condition == ACCESS_REFUSED:

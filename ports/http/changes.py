@@ -325,7 +325,7 @@ def close_connection(call: Call) -> Answer:
 
 
 def close(connection: Any, reason: str) -> None:
-    """Have a connection closed with the protocol's words."""
+    """Close a connection with the protocol's words."""
     connection.guarded(lambda: connection.close(reason[:200]))
     connection.send.touch()
 

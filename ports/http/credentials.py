@@ -68,7 +68,7 @@ class Known:
         self.rows: dict[bytes, tuple[Any, Any]] = {}  # digest -> (user, its stored password then)
 
     def digest(self, stream: Any, header: bytes) -> bytes:
-        """What stands for an Authorization header from the network of a stream."""
+        """The key under which an Authorization header from the network of a stream is kept."""
         return hmac.digest(self.secret, network_of(stream.address).encode() + b"\0" + header, hashlib.sha256)
 
     def user(self, stream: Any, header: bytes) -> Any:

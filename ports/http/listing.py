@@ -25,7 +25,7 @@ Work = Generator[None, None, Any]
 
 
 class Listed:
-    """What a list is of. `all`: (name, subject) of each, in the order of names; `row(subject)`: its row, or None where it has gone."""
+    """The subjects of a list. `all`: (name, subject) of each, in the order of names; `row(subject)`: its row, or None where it has gone."""
 
     def __init__(self, all_: Iterable[tuple[str, Any]], row: Callable[[Any], Row | None]) -> None:
         self.all = all_

@@ -164,14 +164,14 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
 
 
 def alarms(call: Call) -> Iterator[str]:
-    """What keeps publishers waiting."""
+    """Metrics of what keeps publishers waiting."""
     there = [name for name, _ in call.server.alarms()]
     for name, key in (("memory_used_watermark", "memory"), ("free_disk_space_watermark", "disk")):
         yield from family("rabbitmq_alarms_" + name, GAUGE, f"is 1 if the {key} alarm is in effect", one(int(key in there)))
 
 
 def of_leveret(call: Call, counters: dict[str, int]) -> Iterator[str]:
-    """What only this broker has: every counter, every limit, the log and its medium, bridges."""
+    """Metrics that only this broker has: every counter, every limit, the log and its medium, bridges."""
     broker = call.broker
     for name, value in sorted(counters.items()):
         yield from family(f"leveret_{name}_total", COUNTER, f"The counter {name} since the start", one(value))

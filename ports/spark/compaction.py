@@ -113,6 +113,6 @@ def _merge(files: list[str], target: str, schema: Any) -> None:
 
 
 def _exchange(left: str, right: str) -> bool:
-    """Have two folders change places in one step; False where the file system cannot."""
+    """Exchange two folders in one step; False where the file system cannot."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     return rename is not None and rename(_HERE, os.fsencode(left), _HERE, os.fsencode(right), _EXCHANGE) == 0

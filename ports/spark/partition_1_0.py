@@ -54,7 +54,7 @@ def _number(value: Any) -> int:
 
 
 class PartitionClient(Connecting):
-    """What stream_client.StreamClient is for streams of 0-9-1."""
+    """The counterpart of stream_client.StreamClient, which reads streams of 0-9-1."""
 
     def __init__(self, address: Address) -> None:
         Connecting.__init__(self, address)
@@ -128,7 +128,7 @@ class PartitionClient(Connecting):
                 reached = first + len(run)
 
     def _read(self, stream: str, kind: str) -> dict[str, Any]:
-        """What `$management` tells of the partition, or of its hub."""
+        """The answer of `$management` about the partition, or about its hub."""
         hub, number = hub_and_partition(stream)
         connection = self._open()
         if self._management is None:

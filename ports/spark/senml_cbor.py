@@ -163,7 +163,7 @@ def _passed_over(value: Any, in_key: bool) -> Any:
 
 
 class _Tags(dict[int, Semantic]):
-    """What cbor2 asks for each tag, also for those that it would read by itself (dates, patterns, references ...)."""
+    """The functions that cbor2 calls for tags, also for those that it would read by itself (dates, patterns, references ...)."""
 
     def __missing__(self, tag: int) -> Semantic:
         raise BadReading(f"CBOR with the tag {tag}, which no reading has")

@@ -69,7 +69,7 @@ def writer(options: Mapping[str, Any], schema: StructType) -> "_Writer":
 
 
 class Published(WriterCommitMessage):
-    """What a task has for the commit: the query's id, and the messages that are still to be published."""
+    """A task's message to the commit: the query's id, and the messages that are still to be published."""
 
     def __init__(self, query: str | None, messages: list[Message]) -> None:
         self.query, self.messages = query, messages

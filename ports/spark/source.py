@@ -118,14 +118,14 @@ class Range(InputPartition):
 
 
 class State:
-    """What a stream is now: its id, the first and the next offset, its octets (0: not known)."""
+    """A stream's state now: its id, the first and the next offset, its octets (0: not known)."""
 
     def __init__(self, identity: str, first: int, following: int, octets: int) -> None:
         self.id, self.first, self.next, self.octets = identity, first, following, octets
 
 
 class _Reading:
-    """What the streaming and the batch reader share. Constructors stay trivial: an error there is hidden by Spark (SPARK.md 1.2)."""
+    """The streaming and the batch reader share it. Constructors stay trivial: an error there is hidden by Spark (SPARK.md 1.2)."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options

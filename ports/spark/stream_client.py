@@ -67,7 +67,7 @@ class Address:
         self.scheme, self.query = scheme, query
 
     def key(self) -> tuple[Any, ...]:
-        """What tells two addresses apart."""
+        """The key that tells two addresses apart."""
         return (self.scheme, self.host, self.port, self.user, self.password, self.virtual_host, self.query)
 
     def url(self) -> str:

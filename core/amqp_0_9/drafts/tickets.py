@@ -14,7 +14,7 @@ RIGHTS = ("exclusive", "passive", "active", "write", "read")
 
 
 class Ticket:
-    """What access.grant or access.request has granted."""
+    """The rights that access.grant or access.request has granted."""
 
     def __init__(self, realm, rights):
         self.realm = realm
