@@ -11,6 +11,7 @@ import types
 
 import pytest
 
+from leveret.core.access.permissions import default
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
@@ -19,6 +20,7 @@ from leveret.firmware.say import CannotStart
 from leveret.firmware.sensor import Sensor
 from leveret.ports.clock import seconds
 from leveret.ports.tcp import SocketStream
+from leveret.tools import boards
 
 
 class Timer:
@@ -398,3 +400,17 @@ def test_a_part_that_raises_is_told_and_the_rest_serves_on(board, capsys):
     assert capsys.readouterr().out.count("an error of this broker in the work for the sensor: MemoryError: 1024 octets") == 1
     made.stop()
     peer.close()
+
+
+@pytest.mark.parametrize("name", [name for name in boards.names() if "amqp_0_9" in boards.load(name).carries["dialects"]])
+def test_the_sensor_publishes_within_the_limits_of_each_board(board, name):
+    said = []
+    limits = boards.load(name).limits
+    broker = Broker(limits, b"n" * 16, default(limits, b"n" * 16), said.append)
+    sensor = Sensor(broker, "greenhouse", {"every_ms": 100, "adc": {"light": 26, "warmth": 27}}, said.append)
+    for now in range(0, 1500, 50):
+        broker.tick(now, seconds())
+        broker.run()
+        sensor.step(now)
+    assert sensor.published >= 10 and sensor.confirmed_count >= 10 and sensor.refused_count == 0, said
+    assert broker.queues["sensors"].message_count() >= 10
