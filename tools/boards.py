@@ -2,7 +2,7 @@
 
     description    one line for a person
     interpreter    "micropython" or "cpython"
-    machines       what sys.implementation._machine may be there (cpython: platform.machine())
+    machines       patterns (fnmatch) of sys.implementation._machine there, "ESP32S3" for "ESP32-S3" (cpython: platform.machine())
     architecture   of mpy-cross -march, for native code
     heap_size      octets of heap before anything is imported
     flash_size     octets of the file system

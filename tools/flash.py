@@ -16,6 +16,7 @@ MicroPython, too little flash).
 """
 
 import argparse
+import fnmatch
 import os
 import socket
 import sys
@@ -50,6 +51,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--wifi-password-file", metavar="FILE", help="a file whose first line is the Wi-Fi password")
     parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see boards/README.md)")
+    parser.add_argument("--force", action="store_true", help="take the board for this one, whatever its name and its heap are")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
     which.add_argument("--check", action="store_true", help="compare the board with this computer and change nothing")
@@ -94,8 +96,11 @@ class Difference:
         return not self.missing and not self.changed and not self.beside
 
 
-def check_facts(facts, board, port):
-    """Raise Unsuitable unless `board` is what answers, with a MicroPython that takes what we copy."""
+def check_facts(facts, board, port, forced=False):
+    """Raise Unsuitable unless `board` is what answers, with a MicroPython that takes what we copy, and a heap that is large enough for it.
+
+    `forced`: whatever its name and its heap are.
+    """
     if facts.name != "micropython":
         raise Unsuitable(
             f"the board on {port} runs {facts.name}, not MicroPython: put MicroPython on it (https://micropython.org/download)"
@@ -106,10 +111,16 @@ def check_facts(facts, board, port):
             f"{VERSION_MIN[0]}.{VERSION_MIN[1]} is needed: put a newer "
             "one on it (https://micropython.org/download)"
         )
-    if not is_machine(facts.machine, board):
+    if not forced and not is_machine(facts.machine, board):
         right = [name for name in boards.names() if is_machine(facts.machine, boards.load(name))]
-        hint = f"use --board {right[0]}" if right else f"--board {board.name} is {board.machines[0]!r}"
+        hint = f"use --board {right[0]}" if right else f"that is {board.machines[0]!r}; --force takes it for one"
         raise Unsuitable(f"the board on {port} is {facts.machine!r}, not a {board.name}: {hint}")
+    needed = board.heap_size - board.free()
+    if not forced and facts.heap < needed:
+        raise Unsuitable(
+            f"the board on {port} has {facts.heap >> 10} KiB of heap and {board.name} needs {needed >> 10}: use one with more memory (with "
+            "PSRAM, and a MicroPython that has it), a smaller --board, or --force if it gets more later"
+        )
     if facts.mpy_version != flash_files.MPY_VERSION:
         raise Unsuitable(
             f"the board on {port} loads version {facts.mpy_version} of .mpy files and mpy-cross writes "
@@ -126,7 +137,8 @@ def check_facts(facts, board, port):
 
 def is_machine(machine, board):
     """True when sys.implementation._machine names this board."""
-    return board.interpreter == "micropython" and any(machine == each or machine.startswith(each + " ") for each in board.machines)
+    machine = machine.replace("ESP32-", "ESP32")  # since MicroPython 1.28 the chip is an ESP32-S3
+    return board.interpreter == "micropython" and any(fnmatch.fnmatchcase(machine, each) for each in board.machines)
 
 
 def blocks(facts, files):
@@ -229,7 +241,7 @@ def see_code(place, board, options, facts):
 def look(place, board, options):
     """(Facts, {path: (sha256, size)}, Files wanted with the settings, the settings). Raises Unsuitable, UsageError."""
     facts = place.facts()
-    check_facts(facts, board, options.port)
+    check_facts(facts, board, options.port, options.force)
     files = plan(board, facts.architecture in flash_files.MACHINE_CODE)
     names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
     there = place.files(flash_files.LIBRARY, names + [name + NEW for name in names])

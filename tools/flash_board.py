@@ -32,8 +32,9 @@ REBOOT = b"soft reboot\r\n"
 ARCHITECTURES = ("", "x86", "x64", "armv6", "armv6m", "armv7m", "armv7em", "armv7emsp", "armv7emdp", "xtensa", "xtensawin", "rv32imc")
 
 FACTS = """
-import sys, os
+import sys, os, gc
 i = sys.implementation
+gc.collect()
 try:
     s = os.statvfs(os.getcwd())
 except Exception:  # a board may have no file system
@@ -42,7 +43,8 @@ try:
     from leveret.flashed import DIGEST as d
 except Exception:  # what stands there may be anybody's
     d = ""
-print(repr((i[0], tuple(i[1])[:3], getattr(i, "_machine", sys.platform), getattr(i, "_mpy", 0), os.getcwd(), s[0], s[2], s[3], d)))
+m = getattr(i, "_machine", sys.platform)
+print(repr((i[0], tuple(i[1])[:3], m, getattr(i, "_mpy", 0), os.getcwd(), s[0], s[2], s[3], d, gc.mem_alloc() + gc.mem_free())))
 """
 
 # Hashes what is asked for and names what else lies below a directory, in pieces that fit a small heap.
@@ -86,10 +88,11 @@ class BoardFailed(Exception):
 
 
 class Facts:
-    """The description that a board gives. `root` is where it starts; `free` and `size` octets of its file system, in blocks of `block`."""
+    """The description that a board gives. `root` is where it starts; `free` and `size` octets of its file system, in blocks of `block`;
+    `heap`: octets of its heap, with what it may grow by."""
 
     def __init__(self, answer):
-        self.name, self.version, self.machine, mpy, self.root, self.block, blocks, free, self.digest = answer
+        self.name, self.version, self.machine, mpy, self.root, self.block, blocks, free, self.digest, self.heap = answer
         self.mpy_version = mpy & 0xFF
         index = mpy >> 10 & 0xF
         self.architecture = ARCHITECTURES[index] if index < len(ARCHITECTURES) else "?"

@@ -15,7 +15,7 @@ from conftest import flash
 from scripted_board import ScriptedBoard
 
 from leveret.tools import boards
-from leveret.tools.flash import Unsuitable, check_facts
+from leveret.tools.flash import Unsuitable, check_facts, is_machine
 from leveret.tools.flash_board import Facts
 
 READY = "ready serial://"
@@ -140,8 +140,17 @@ def test_a_port_in_use_and_a_port_that_is_not_there(tmp_path):
         assert len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stderr
 
 
-def facts(name="micropython", version=(1, 28, 0), machine="linux [GCC 12.2.0] version", mpy=0x306, block=4096, blocks=1000, free=1000):
-    return name, version, machine, mpy, "/", block, blocks, free, ""
+def facts(
+    name="micropython",
+    version=(1, 28, 0),
+    machine="linux [GCC 12.2.0] version",
+    mpy=0x306,
+    block=4096,
+    blocks=1000,
+    free=1000,
+    heap=1 << 20,
+):
+    return name, version, machine, mpy, "/", block, blocks, free, "", heap
 
 
 def test_boards_that_this_cannot_be_put_on_are_refused_in_a_sentence():
@@ -151,10 +160,52 @@ def test_boards_that_this_cannot_be_put_on_are_refused_in_a_sentence():
         (facts(machine="Raspberry Pi Pico W with RP2040"), "is 'Raspberry Pi Pico W with RP2040', not a unix: use --board pico_w"),
         (facts(mpy=0x105), "loads version 5 of .mpy files"),
         (facts(mpy=0x306 | 4 << 10), "is for armv6m and unix is x64"),
+        (facts(machine="Adafruit Feather RP2040 with RP2040"), "not a unix: that is 'linux'; --force takes it for one"),
+        (facts(heap=200 << 10), "has 200 KiB of heap and unix needs"),
     ):
         with pytest.raises(Unsuitable, match=re.escape(said)):
             check_facts(Facts(found), boards.load("unix"), "/dev/ttyX")
     check_facts(Facts(facts()), boards.load("unix"), "/dev/ttyX")
+    check_facts(Facts(facts(machine="any", heap=0)), boards.load("unix"), "/dev/ttyX", True)
+
+
+MACHINES = (  # names as MicroPython's boards give them (mpconfigboard.h, 1.24 to 1.29-preview), and the board here that each is
+    ("Generic ESP32 module with ESP32", "esp32"),
+    ("Generic ESP32 module with SPIRAM with ESP32", "esp32"),
+    ("Generic ESP32 module with ESP32-UNICORE", "esp32"),
+    ("TinyPICO with ESP32-PICO-D4", "esp32"),
+    ("Generic ESP32S3 module with ESP32S3", "esp32_s3"),
+    ("Generic ESP32S3 module with ESP32-S3", "esp32_s3"),
+    ("Generic ESP32S3 module with Octal-SPIRAM with ESP32S3", "esp32_s3"),
+    ("LOLIN_S3 with ESP32-S3", "esp32_s3"),
+    ("OMGS3 with ESP32-S3-PICO-1-N8R2", "esp32_s3"),
+    ("Raspberry Pi Pico W with RP2040", "pico_w"),
+    ("Raspberry Pi Pico 2 W with RP2350", "pico_2_w"),
+    ("PYBD-SF2W with STM32F722IEK", "pyboard_d"),
+    ("PYBD-SF3W with STM32F733IEK", "pyboard_d"),
+    ("PYBD-SF6W with STM32F767IIK", "pyboard_d"),
+    ("PYBv1.1 with STM32F405RG", "stm32f4"),
+    ("linux [GCC 12.2.0] version", "unix"),
+    ("JS with Emscripten", "unix"),
+    ("Generic ESP32C3 module with ESP32-C3", None),
+    ("Generic ESP32S2 module with ESP32-S2", None),
+    ("Generic ESP32P4 module with ESP32-P4", None),
+    ("Raspberry Pi Pico with RP2040", None),  # no network
+    ("Raspberry Pi Pico2 with RP2350", None),
+)
+
+
+@pytest.mark.parametrize("machine, right", MACHINES)
+def test_a_board_is_known_by_the_names_that_its_makers_give_it(machine, right):
+    assert [name for name in boards.names() if is_machine(machine, boards.load(name))] == [name for name in (right,) if name]
+
+
+def test_a_board_without_the_memory_of_its_profile_is_told_before_anything_is_copied():
+    s3 = boards.load("esp32_s3")
+    given = Facts(facts(machine="Generic ESP32S3 module with ESP32-S3", mpy=0x306 | 10 << 10, heap=240 << 10))
+    with pytest.raises(Unsuitable, match="has 240 KiB of heap and esp32_s3 needs .* PSRAM"):
+        check_facts(given, s3, "/dev/ttyX")
+    check_facts(Facts(facts(machine="LOLIN_S3 with ESP32S3", mpy=0x306 | 10 << 10, heap=2 << 20)), s3, "/dev/ttyX")
 
 
 @pytest.mark.parametrize(
