@@ -181,7 +181,7 @@ static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_
     return 0;
 }
 
-/* How far `other` lies behind a serial number: core/amqp_1_0/serial.py. */
+/* How far `other` lies behind a serial number: core/memory/serial.py. */
 static int32_t distance(uint32_t number, uint32_t other)
 {
     return (int32_t)(other - number);

@@ -149,13 +149,13 @@ def test_a_device_is_named_by_its_whole_path():
         ("arena_sise", "arena_size"),
         ("users_max", "user_count_max"),
         ("body_size_max", ""),
-        ("memory_max", ""),
+        ("max_memory", "memory_max"),
         ("size_max", ""),
         ("zzz", ""),
     ],
 )
 def test_a_misspelt_limit_is_told_the_one_with_its_words(written, said):
-    assert meant(written, LIMITS) == (f" (is it {said}?)" if said else "")
+    assert meant(written, ("memory_max", *LIMITS)) == (f" (is it {said}?)" if said else "")
 
 
 def test_a_user_without_a_password_and_a_tag_without_a_meaning_are_told(tmp_path):

@@ -29,7 +29,7 @@ TABLES = {
     **board_settings.TABLES,
     **pipeline_config.SECTIONS,
 }
-NOT_FOR_USERS = {"LEVERET_SPARK_SUBMIT", "LEVERET_SHARED", "LEVERET_KILLS"}  # of the launcher, of tools/dev.py
+NOT_FOR_USERS = {"LEVERET_KEPT", "LEVERET_SPARK_SUBMIT", "LEVERET_SHARED", "LEVERET_KILLS"}  # of the launcher, of tools/dev.py
 
 
 def page():
