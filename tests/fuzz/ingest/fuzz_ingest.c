@@ -317,6 +317,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             t.state[STATE_END] = (int32_t)length;
             t.state[STATE_LOG_ROOM] = SIZE;
             t.state[STATE_NOW] += 1;
+            t.state[STATE_LEFT] = 1000; /* without it `ingest` has no turn, and reads nothing */
             int32_t answer = leveret_amqp_0_9_ingest(&t, numbers, source);
             require(t.state[STATE_AT] >= 0 && t.state[STATE_AT] <= (int32_t)length, "the position");
             at += (size_t)t.state[STATE_AT];
