@@ -6,7 +6,7 @@ with 10 KB of its heap free, in pieces of 512 octets.
 
 import gc
 
-if hasattr(gc, "threshold"):
+if hasattr(gc, "threshold") and hasattr(gc, "mem_alloc") and hasattr(gc, "mem_free"):
     gc.threshold((gc.mem_alloc() + gc.mem_free()) // 32)
 try:
     from leveret.firmware import gateway
