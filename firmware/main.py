@@ -6,8 +6,9 @@ with 10 KB of its heap free, in pieces of 512 octets.
 
 import gc
 
-if hasattr(gc, "threshold") and hasattr(gc, "mem_alloc") and hasattr(gc, "mem_free"):
-    gc.threshold((gc.mem_alloc() + gc.mem_free()) // 32)
+heap_size = (gc.mem_alloc() if hasattr(gc, "mem_alloc") else 0) + (gc.mem_free() if hasattr(gc, "mem_free") else 0)
+if heap_size and hasattr(gc, "threshold"):
+    gc.threshold(heap_size // 32)
 try:
     from leveret.firmware import gateway
 except ImportError as error:
