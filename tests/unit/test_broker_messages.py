@@ -2,6 +2,8 @@
 
 from peer import Peer, assemble, encoded, idle, new_broker
 
+from leveret.core.memory import layout
+
 
 def deliveries(found):
     """(delivery tag, redelivered, body) of deliveries."""
@@ -206,6 +208,24 @@ def test_tags_go_on_beyond_thirty_bits():
     assert tags == [0x3FFFFFFF, 0x40000000, 0x40000001]
     peer.give(encoded("basic_ack", 1, 0x40000000, True) + encoded("basic_ack", 1, 0x40000001, False))
     assert peer.frames() == [] and broker.queues["q"].unsettled_count() == 0
+
+
+def test_a_tag_that_is_two_rounds_of_thirty_bits_old_is_unknown():
+    """Only the tags of this round and of the one before can be unsettled."""
+    for high, tag, known in ((3, 3 << 30 | 1, True), (3, 1 << 30 | 1, False), (3, 4 << 30 | 1, False)):
+        broker = new_broker()
+        peer = Peer(broker)
+        peer.declare("q")
+        handle = peer.connection.session.channels[1].handle
+        broker.tables.channels[handle + layout.CHANNEL_TAG_HIGH] = high
+        peer.publish("q", b"x")
+        ((given, _, _),) = deliveries(peer.consume("q"))
+        assert given == high << 30 | 1
+        peer.give(encoded("basic_ack", 1, tag, False))
+        if known:
+            assert peer.frames() == [] and broker.queues["q"].unsettled_count() == 0
+        else:
+            assert peer.expect("channel_close")[:2] == [406, "PRECONDITION_FAILED - unknown delivery tag %d" % tag], tag
 
 
 def test_a_queue_that_goes_tells_its_consumers_and_forgets_its_deliveries():
