@@ -32,6 +32,7 @@ from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop, SocketStream
 
 from . import address, config, data, definitions, memory, reload
+from .first_words import first_words
 from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
 from .usage import ListenFailed, UsageError
 
@@ -417,10 +418,8 @@ def run(options):
     except UsageError:
         server.close()
         raise
-    say(
-        f"{server.form}; {'in memory only' if kept is None else 'messages are kept in ' + kept.directory}; "
-        f"at most {octets_max >> 20} MiB when every limit is reached"
-    )
+    for sentence in first_words(server.form, octets_max, urls, server.broker.access.users, options.config, kept):
+        say(sentence)
     if only_guest(server.broker.access.users, addresses):
         say(
             "nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",

@@ -226,6 +226,30 @@ def test_a_thousand_short_connections_leave_no_descriptor_behind(serve):
     assert descriptors() <= before
 
 
+def test_the_first_words_say_what_where_who_what_is_kept_and_how_to_end_it(serve, tmp_path):
+    server = serve("--listen", "amqp://127.0.0.1:0")
+    server.connect().close()
+    _, _, errors, _ = server.end()
+    words = [line.split(" INFO ", 1)[1] for line in errors.splitlines()[:5]]
+    assert words[0].startswith("Leveret 0.1.0 speaks AMQP 0-9-1, 1.0, 0-10, 0-8, 0-9; the hot functions run ") and words[0].endswith(
+        "is reached"
+    )
+    assert words[1] == "it listens on " + server.urls[0]
+    assert words[2].startswith("guest may log in with the password guest, from this machine alone; [[user]]")
+    assert words[3] == "messages are in memory only, and are gone when it ends; --data DIR keeps them"
+    assert words[4].startswith("Ctrl-C or SIGTERM ends it; --http 127.0.0.1:15672 would serve a page")
+    path = tmp_path / "l.toml"
+    path.write_text("".join('[[user]]\nname = "u%d"\npassword = "p"\n' % number for number in range(7)))
+    server = serve(
+        "--listen", "amqp://127.0.0.1:0", "--http", "127.0.0.1:0", "--config", str(path), "--data", str(tmp_path / "data"), count=2
+    )
+    _, _, errors, _ = server.end()
+    words = [line.split(" INFO ", 1)[1] for line in errors.splitlines() if " INFO " in line]
+    assert "7 users may log in: u0, u1, u2, u3, u4 and 2 more" in words
+    assert f"durable queues, persistent messages and streams are kept in {tmp_path / 'data'} (sync each)" in words
+    assert f"Ctrl-C or SIGTERM ends it; SIGHUP reads {path} again; the page is {server.urls[1]}/" in words
+
+
 @pytest.mark.parametrize("variable,said", (("1", "hot functions run in C"), ("0", "hot functions run as plain Python (LEVERET_ACCEL=0)")))
 def test_the_start_says_which_form_of_the_hot_functions_is_used(serve, variable, said):
     server = serve("--listen", "amqp://127.0.0.1:0", LEVERET_ACCEL=variable)
