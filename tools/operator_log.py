@@ -2,6 +2,7 @@
 
     2026-03-01T07:30:00.123+01:00 WARNING sentence    a terminal or a file: ISO 8601, local time with its distance from UTC
     <4>sentence                                       journald (JOURNAL_STREAM), which has the time itself: priorities, sd-daemon(3)
+    {"time": "2026-...", "level": "WARNING", "text": "sentence"}    for programs: an object a line
 
 Laws: a sentence is one line whatever names peers choose, and of bounded length. What peers cause (`peer`) has a share of each level: a
 burst, then so many a second; the rest is counted, and the count is told. Who does not read (a pipe that is full) holds nothing up: what
@@ -9,6 +10,7 @@ finds no room is counted too.
 """
 
 import datetime
+import json
 import os
 import select
 import time
@@ -17,6 +19,8 @@ INFO = 6
 WARNING = 4
 ERROR = 3
 NAMES = {INFO: "INFO", WARNING: "WARNING", ERROR: "ERROR"}
+LEVELS = {NAMES[level].lower(): level for level in NAMES}
+TEXT, JSON, JOURNALD = FORMATS = ("text", "json", "journald")
 
 SENTENCE_MAX = 1000  # characters
 BURST = 100  # sentences about peers of one level at once
@@ -52,25 +56,22 @@ class Share:
 
 
 class OperatorLog:
-    """`stream`: a text file, None where there is none; `for_journal`: it is journald's. `clock`: seconds that only grow; `wall`: an aware
-    datetime of now."""
+    """`stream`: a text file, None where there is none; `format`: of FORMATS; `least`: sentences of less weight are not told. `clock`:
+    seconds that only grow; `wall`: an aware datetime of now."""
 
-    def __init__(self, stream, for_journal=False, clock=time.monotonic, wall=lambda: datetime.datetime.now().astimezone()):
+    def __init__(self, stream, format=TEXT, least=INFO, clock=time.monotonic, wall=lambda: datetime.datetime.now().astimezone()):
         self.stream = stream
-        self.for_journal = for_journal
+        self.format = format
+        self.least = least
         self.clock = clock
         self.wall = wall
         self.shares = {level: Share(clock()) for level in (INFO, WARNING)}
 
     def say(self, sentence, level=INFO):
         """Tell a sentence."""
-        if self.stream is None:
+        if self.stream is None or level > self.least:
             return
-        text = one_line(sentence)
-        if self.for_journal:
-            line = f"<{level}>{text}"
-        else:
-            line = f"{self.wall().isoformat(timespec='milliseconds')} {NAMES[level]} {text}"
+        line = self.line(one_line(sentence), level)
         if not self.has_room():
             self.shares[INFO].left_out += 1
             return
@@ -78,6 +79,15 @@ class OperatorLog:
             print(line, file=self.stream, flush=True)
         except (OSError, ValueError):
             pass  # who read it has gone, its disk is full, or it was closed: the broker goes on
+
+    def line(self, text, level):
+        """A sentence as its reader wants it."""
+        if self.format == JOURNALD:
+            return f"<{level}>{text}"
+        time_ = self.wall().isoformat(timespec="milliseconds")
+        if self.format == JSON:
+            return json.dumps({"time": time_, "level": NAMES[level], "text": text})
+        return f"{time_} {NAMES[level]} {text}"
 
     def has_room(self):
         """True when a line can be written without waiting: of a pipe the system says so when it takes 4096 octets (pipe(7))."""

@@ -33,7 +33,7 @@ from leveret.ports.tcp import Loop, SocketStream
 
 from . import address, config, data, definitions, memory, reload
 from .first_words import first_words
-from .operator_log import ERROR, INFO, WARNING, OperatorLog, reads_journal
+from .operator_log import ERROR, FORMATS, INFO, JOURNALD, LEVELS, TEXT, WARNING, OperatorLog, reads_journal
 from .usage import ListenFailed, UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -65,12 +65,17 @@ def add_arguments(parser):
     where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
     data.add_arguments(parser, where)
     parser.add_argument("--config", metavar="FILE", help="TOML: listen = [URL, ...], [limits], [data], [[user]], [[policy]], [[bridge]]")
+    parser.add_argument("--check-config", action="store_true", help="say whether options and file can be served, and end")
     parser.add_argument("--vhost", metavar="NAME", help="of --definitions " + definitions.VHOST_HELP)
     parser.add_argument(
         "--memory-max",
         metavar="SIZE",
         help="what all limits may add up to, as 256M: those that the file does not give "
         "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)",
+    )
+    parser.add_argument("--log-level", choices=LEVELS, default="info", help="sentences of less weight are not told (default: info)")
+    parser.add_argument(
+        "--log-format", choices=FORMATS, help="of the lines on standard error (default: journald where it reads them, else text)"
     )
     parser.add_argument("--definitions", metavar="FILE", help="RabbitMQ's JSON, loaded at the start (see `leveret definitions`)")
 
@@ -357,7 +362,7 @@ class Server:
         return good
 
 
-LOG = OperatorLog(sys.stderr, reads_journal(sys.stderr, os.environ))
+LOG = OperatorLog(sys.stderr, JOURNALD if reads_journal(sys.stderr, os.environ) else TEXT)
 
 
 def say(sentence, level=INFO):
@@ -372,6 +377,7 @@ def only_guest(names, addresses):
 
 def run(options):
     """Serve until told to end; the exit status."""
+    LOG.least, LOG.format = LEVELS[options.log_level], options.log_format or LOG.format
     addresses, limits, others = settings(options)
     line_count = sum(isinstance(place, address.SerialAddress) for place in addresses)
     make_room_for_descriptors(limits, line_count)
@@ -389,6 +395,10 @@ def run(options):
         if document is None:
             raise UsageError("--vhost says whose of the --definitions are taken, and there are none")
         definitions.check_host(options.definitions, document, options.vhost)
+    octets_max = memory.total(limits, addresses, *others)
+    if options.check_config:
+        print(f"{options.config or 'the command line'} can be served: at most {octets_max >> 20} MiB when every limit is reached")
+        return 0
     asked = []
     reloads = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -398,7 +408,7 @@ def run(options):
     server = Server(limits, line_count, access, len(bridges), http_count)
     server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
     server.broker.made_on_use = made_on_use  # nodes of AMQP 1.0
-    server.broker.octets_max = octets_max = memory.total(limits, addresses, *others)
+    server.broker.octets_max = octets_max
     try:
         if kept is not None:
             server.keep(kept)

@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import json
 import os
 import re
 import socket
@@ -28,7 +29,7 @@ class Clock:
 @pytest.fixture
 def log():
     wall = datetime.datetime(2026, 3, 1, 7, 30, 0, 123456, datetime.timezone(datetime.timedelta(hours=1)))
-    return OperatorLog(io.StringIO(), False, Clock(), lambda: wall)
+    return OperatorLog(io.StringIO(), clock=Clock(), wall=lambda: wall)
 
 
 def lines(log):
@@ -44,10 +45,39 @@ def test_a_line_has_its_time_with_the_distance_from_utc_and_its_level(log):
 
 def test_journald_gets_priorities_and_no_time():
     """sd-daemon(3): the level in angle brackets; journald has the time itself."""
-    log = OperatorLog(io.StringIO(), True, Clock())
+    log = OperatorLog(io.StringIO(), operator_log.JOURNALD, clock=Clock())
     log.say("it begins")
     log.peer("somebody fails")
     assert lines(log) == ["<6>it begins", "<4>somebody fails"]
+
+
+def test_json_is_an_object_a_line_whatever_the_sentence(log):
+    log.format = operator_log.JSON
+    log.peer('"a\nb" \u00e9 failed')
+    (line,) = lines(log)
+    assert json.loads(line) == {"time": "2026-03-01T07:30:00.123+01:00", "level": "WARNING", "text": '"a\\nb" \u00e9 failed'}
+
+
+def test_sentences_of_less_weight_than_the_level_are_not_told(log):
+    for level, told in ((INFO, 3), (WARNING, 2), (ERROR, 1)):
+        log.least = level
+        before = len(lines(log))
+        log.say("it begins")
+        log.peer("somebody fails")
+        log.say("a file is gone", ERROR)
+        assert len(lines(log)) - before == told, level
+
+
+def test_a_broker_has_the_level_and_the_format_that_it_was_told(serve):  # noqa: F811 - a fixture
+    quiet = serve("--listen", "amqp://127.0.0.1:0", "--log-level", "warning")
+    quiet.connect().close()
+    assert quiet.end()[2] == ""
+    told = serve("--listen", "amqp://127.0.0.1:0", "--log-format", "json")
+    told.connect().close()
+    rows = [json.loads(line) for line in told.end()[2].splitlines()]
+    assert len(rows) > 5 and {row["level"] for row in rows} == {"INFO"} and rows[1]["text"] == "it listens on " + told.urls[0]
+    with pytest.raises(AssertionError, match="invalid choice: 'loud'"):
+        serve("--listen", "amqp://127.0.0.1:0", "--log-level", "loud")
 
 
 def test_a_sentence_is_one_line_of_bounded_length_whatever_a_peer_is_called(log):

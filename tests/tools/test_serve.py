@@ -1,6 +1,7 @@
 """`leveret serve` as a process: ready lines, refusals in one sentence, and an end with the protocol's handshake."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -69,6 +70,20 @@ def refused(*arguments):
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
     assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
     return done.returncode, done.stderr
+
+
+def test_a_configuration_is_checked_without_a_broker(tmp_path):
+    """Nothing listens and nothing is made: also where a broker serves already."""
+    path = tmp_path / "l.toml"
+    path.write_text(f'listen = ["amqp://127.0.0.1:5672"]\n[data]\ndirectory = "{tmp_path / "data"}"\n[limits]\nmemory_max = "128M"\n')
+    done = subprocess.run([*COMMAND, "--config", str(path), "--check-config"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and not (tmp_path / "data").exists()
+    start, size, end = re.fullmatch(r"(.*: at most )(\d+)( MiB when every limit is reached\n)", done.stdout).groups()
+    assert start == f"{path} can be served: at most " and 100 < int(size) <= 128, done.stdout
+    path.write_text("[limits]\nqueue_count = 3\n")
+    status, sentence = refused("--config", str(path), "--check-config")
+    assert status == 2 and "(is it queue_count_max?)" in sentence
+    assert refused("--definitions", str(tmp_path / "none.json"), "--check-config")[0] == 2
 
 
 def test_every_listener_says_ready_with_its_real_port_and_takes_clients(serve):
