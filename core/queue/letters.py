@@ -25,10 +25,11 @@ NEVER = layout.KIND_ANNOTATED | layout.KIND_CHANGED | layout.KIND_REPLY_TO
 
 
 class Known:
-    """What the dead letters of a queue have in common that died for one reason, and were published with one route. `time_at`: where in
-    `pairs` the 8 octets of the time stand; `target`: their own route."""
+    """What the dead letters of a queue have in common that died for one reason, and were published with one route. `reader`: of their
+    format; `time_at`: where in `pairs` the 8 octets of the time stand; `target`: their own route."""
 
-    def __init__(self, pairs, time_at, target):
+    def __init__(self, reader, pairs, time_at, target):
+        self.reader = reader
         self.pairs = pairs
         self.time_at = time_at
         self.target = target
@@ -72,7 +73,7 @@ def learn(rule, broker, queue, message, reason, target, written):
     known = known_of(broker)
     if len(known) >= KNOWN_MAX:
         known.clear()
-    known[rule, reason, route] = Known(pairs, time_at, target)
+    known[rule, reason, route] = Known(reader, pairs, time_at, target)
 
 
 def known_of(broker):
@@ -87,12 +88,12 @@ def send(rule, broker, queue, message, reason):
     tables = broker.tables
     route = tables.route_of(message)
     known = known_of(broker).get((rule, reason, route))
-    if known is None:
+    if known is None or reading.format_of(tables, message) is not known.reader:
         return None
     properties = tables.properties_of(message)
     if not is_for_here(tables, message, properties):
         return None
-    octets = reading.format_of(tables, message).with_header(properties, known.at(broker.seconds))
+    octets = known.reader.with_header(properties, known.at(broker.seconds))
     if len(octets) > reading.properties_room(broker.limits, len(known.target)):
         return None
     copy = copy_with(tables, message, known.target, octets)
@@ -108,7 +109,8 @@ def send(rule, broker, queue, message, reason):
         if reason != "rejected" and queue in targets:
             targets = [each for each in targets if each is not queue]
         if walk is None:
-            if hasattr(tables.engine, "learn_letter"):
+            by_key = targets and (known.exchange == "" or broker.exchanges[known.exchange].by_key)
+            if by_key and hasattr(tables.engine, "learn_letter"):
                 tables.engine.learn_letter(broker, queue, reason, route, known, targets)
             return broker.put(copy, targets)
         walk.queues = targets

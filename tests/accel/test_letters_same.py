@@ -46,19 +46,23 @@ GIVEN = (
 COUNTED = ("published", "expired", "dropped_head", "rejected", "dead_lettered", "dead_letters_lost", "settled", "internal_errors")
 
 
+def new_side(form, durable):
+    """(broker, its store) with an engine."""
+    before, engine.chosen = engine.chosen, form
+    store = MemoryStore()
+    limits = {"arena_size": 1 << 20, "message_count_max": 4000, "entry_count_max": 8000}
+    try:
+        broker = durable_broker(store, size_max=1 << 24, segment_size=1 << 16, **limits)[0] if durable else new_broker(**limits)
+    finally:
+        engine.chosen = before
+    return broker, store
+
+
 class Side:
     """One broker, a publisher with confirms and a consumer of `rejected`."""
 
     def __init__(self, form, durable):
-        before, engine.chosen = engine.chosen, form
-        try:
-            self.store = MemoryStore()
-            limits = {"arena_size": 1 << 20, "message_count_max": 4000, "entry_count_max": 8000}
-            self.broker = (
-                durable_broker(self.store, size_max=1 << 24, segment_size=1 << 16, **limits)[0] if durable else new_broker(**limits)
-            )
-        finally:
-            engine.chosen = before
+        self.broker, self.store = new_side(form, durable)
         self.publisher, self.consumer = Peer(self.broker), Peer(self.broker)
         self.now = 1000
         self.confirmed = 0
@@ -159,3 +163,24 @@ def test_receivers_get_the_same_dead_letters(seed, durable):
     assert sorted(map(str, held[0])) == sorted(map(str, held[1]))
     for name in held[0]:
         assert held[0][name] == held[1][name], name
+
+
+@pytest.mark.parametrize("kind", ("headers", "topic"))
+def test_a_dead_letter_goes_where_its_own_headers_lead(kind):
+    """C makes letters of one route alike: only where the exchange looks at the key alone are their queues the same."""
+    for form in FORMS:
+        broker, _ = new_side(form, False)
+        peer = Peer(broker)
+        peer.give(encoded("exchange_declare", 1, 0, "ends", kind, False, True, False, False, False, {}))
+        arguments = {"x-max-length": 0, "x-dead-letter-exchange": "ends"}
+        peer.give(encoded("queue_declare", 1, 0, "from", False, False, False, False, False, arguments))
+        for name in ("north", "south"):
+            peer.give(encoded("queue_declare", 1, 0, name, False, False, False, False, False, {}))
+            peer.give(encoded("queue_bind", 1, 0, name, "ends", "from", False, {"site": name, "x-match": "all"}))
+        for number in range(20):
+            peer.give(content(1, "", "from", b"", {"headers": {"site": ("north", "south")[number % 2]}}))
+            broker.run()
+        each = 10 if kind == "headers" else 20
+        assert [broker.queues[name].message_count() for name in ("north", "south")] == [each, each], form
+        made = broker.tables.engine.burying if form is c_accel.Engine else None
+        assert form is engine.Plain or (made is not None) == (kind == "topic")

@@ -2,6 +2,7 @@
 
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, assemble, content, encoded, new_broker
+from peer_1_0 import Peer as Peer10
 
 from leveret.core.amqp_0_9 import exact
 from leveret.core.broker import crossing
@@ -219,3 +220,20 @@ def test_a_dead_letter_whose_properties_become_too_large_has_no_history():
         if plain:
             expected = got(peer)
     assert got(peer) == expected
+
+
+def test_messages_of_two_families_with_one_route_die_one_after_the_other():
+    """What 0-9-1's dead letters have in common is nothing for a message of AMQP 1.0: that one went to leveret.poison."""
+    for logs in (False, True):
+        broker = durable_broker(MemoryStore())[0] if logs else new_broker()
+        peer = set_up(broker, {"x-max-length": 0})
+        ten = Peer10(broker)
+        ten.sender()
+        for number in range(3):
+            peer.give(content(1, "", "q", b"basic"))
+            ten.send(number, b"ten")
+        run(peer, 100)
+        assert broker.counters["internal_errors"] == 0
+        dead = got(peer)
+        assert [body for _, body in dead] == [b"basic", b"ten"] * 3
+        assert [each["headers"]["x-first-death-reason"] for each, _ in dead] == ["maxlen"] * 6
