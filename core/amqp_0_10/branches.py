@@ -171,7 +171,8 @@ class Branches:
     def tick(self):
         """Branches that take too long are rolled back (dtx.set-timeout)."""
         for branch in list(self.by_xid.values()):
-            if branch.timeout_s and branch.state == "active" and self.broker.uptime_s - branch.began_s > branch.timeout_s:
+            is_late = branch.timeout_s and self.broker.uptime_s - branch.began_s > branch.timeout_s
+            if is_late and branch.state == "active" and branch.sender is None:  # else its commit takes effect
                 self.doom(branch, RBTIMEOUT)
 
     # Prepare and commit
@@ -253,12 +254,16 @@ class Branches:
 
     def commit(self, branch, connection):
         """Commit, as far as a turn goes: a status, or None: call again."""
+        return self.committed(branch) if self.carry_out(branch, connection) else None
+
+    def carry_out(self, branch, connection):
+        """Let all of a branch take effect, as far as a turn goes: true when it has."""
         if branch.sender is None and not self.fill(branch):
             connection.wait_for_turn()
-            return None
+            return False
         view = branch.sender or Committing(branch, connection)
         view.connection = connection
-        return self.committed(branch) if branch.commit(view) else None
+        return branch.commit(view)
 
     def fill(self, branch):
         """Before the commit: all deliveries of the branch are to be settled, and messages that came through a restart to be published are
@@ -311,8 +316,10 @@ class Branches:
         branch = self.by_xid.get(xid)
         if branch is None or branch.state != "prepared":
             raise ProtocolError(NOT_FOUND, "there is no prepared branch of this xid")
+        if branch.sender is not None:
+            return False  # its transaction manager's commit takes effect
         if commits:
-            if self.commit(branch, Away(self.broker, user)) is None and branch.sender is None:
+            if not self.carry_out(branch, Away(self.broker, user)) and branch.sender is None:
                 return False
             branch.finish(self.broker)
         self.decide(branch, HEURMIX if branch.refused else HEURCOM if commits else HEURRB)

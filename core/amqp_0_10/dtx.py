@@ -25,6 +25,15 @@ def branch_of(session, fields, is_free=True):
     return branch
 
 
+def ended_branch_of(session, fields):
+    """The same, of a branch whose work is done: a session that has suspended it works in it yet. One may be rolled back all the same, as
+    transaction managers do whose time is over."""
+    branch = branch_of(session, fields)
+    if branch.suspended:
+        raise SessionError(ILLEGAL_STATE, "a branch that a session has suspended")
+    return branch
+
+
 def check_selected(session):
     """Raise illegal-state for a session without dtx.select."""
     if not session.is_dtx:
@@ -50,8 +59,8 @@ def dtx_start(session, fields):
     there = branches.of(session.broker)
     if fields["join"] or fields["resume"]:
         branch = branch_of(session, fields, False)
-        if branch.state != "active":
-            raise SessionError(ILLEGAL_STATE, "dtx.start of a branch that is prepared")
+        if branch.state != "active" or branch.sender is not None:
+            raise SessionError(ILLEGAL_STATE, "dtx.start of a branch that is prepared, or whose commit takes effect")
         if fields["resume"] and session not in branch.suspended:
             raise SessionError(ILLEGAL_STATE, "dtx.start with resume of a branch that the session has not suspended")
     else:
@@ -90,7 +99,7 @@ def dtx_end(session, fields):
 
 def dtx_prepare(session, fields):
     """Prepare: "it is guaranteed that the transaction branch may be either committed or rolled back regardless of failures"."""
-    there, branch = branches.of(session.broker), branch_of(session, fields)
+    there, branch = branches.of(session.broker), ended_branch_of(session, fields)
     if branch.state != "active":
         raise SessionError(ILLEGAL_STATE, "dtx.prepare of a branch that is prepared")
     if branch.doom:
@@ -106,7 +115,7 @@ def dtx_prepare(session, fields):
 
 def dtx_commit(session, fields):
     """Commit: "Any produced messages are made available and any consumed messages are discarded"; false: not all of it yet."""
-    there, branch = branches.of(session.broker), branch_of(session, fields)
+    there, branch = branches.of(session.broker), ended_branch_of(session, fields)
     if branch.state == "decided":
         return {"status": branch.outcome}
     if branch.sender is None and (branch.state == "prepared") == fields["one_phase"]:
@@ -124,6 +133,8 @@ def dtx_rollback(session, fields):
     there, branch = branches.of(session.broker), branch_of(session, fields)
     if branch.state == "decided":
         return {"status": branch.outcome}
+    if branch.sender is not None:
+        return session.session.go_on_later()  # another session's commit takes effect
     there.forget(branch)
     return {"status": branch.doom if branch.doom == branches.RBTIMEOUT else branches.OK}
 

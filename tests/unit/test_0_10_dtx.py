@@ -210,6 +210,55 @@ def test_timeouts():
     assert ask(peer, "dtx_rollback", xid=X) == RBTIMEOUT and counts(broker) == 0
 
 
+def test_a_branch_that_a_session_has_suspended_is_not_prepared_and_not_committed():
+    """dtx.prepare: "If this command is called when xid is still associated with a session then the server MUST raise an exception"; what
+    is prepared was rolled back when the session that had suspended it ended."""
+    for title, given in (("dtx_prepare", {}), ("dtx_commit", {"one_phase": True})):
+        broker, peer = ready()
+        start(peer)
+        peer.publish(b"x")
+        assert ask(peer, "dtx_end", xid=X, suspend=True) == OK
+        manager = ready(broker, b"manager", False)[1]
+        assert ask(manager, title, xid=X, **given) == 409, title
+        assert ask(peer, "dtx_end", xid=X) == OK
+        manager = ready(broker, b"another", False)[1]
+        assert ask(manager, title, xid=X, **given) == OK, title
+        peer.connection.finish()
+        if title == "dtx_prepare":
+            assert ask(manager, "dtx_commit", xid=X) == OK
+        assert counts(broker) == 1
+
+
+def test_nobody_ends_a_branch_whose_commit_takes_effect():
+    """Neither its timeout nor an operator nor another session's rollback: half of it would stay."""
+    for prepares in (False, True):
+        room = {"entry_count_max": 4096, "message_count_max": 4096, "transaction_count_max": 4096, "arena_size": 1 << 20}
+        broker, peer = ready(new_broker(**room, **ROOM))
+        start(peer)
+        for _ in range(600):
+            peer.publish(b"x")
+        assert ask(peer, "dtx_end", xid=X) == OK
+        peer.do("dtx_set_timeout", xid=X, timeout=5)
+        if prepares:
+            assert ask(peer, "dtx_prepare", xid=X) == OK
+        there = broker.beyond.branches
+        (branch,) = there.by_xid.values()
+        while branch.sender is None:
+            there.commit(branch, peer.connection)
+        assert 0 < counts(broker) < 600
+        broker.uptime_s += 10
+        there.tick()
+        assert not branch.doom
+        if prepares:
+            assert not there.by_heuristics(broker.access.users["guest"], branch.xid, False)
+        other = ready(broker, b"other", False)[1]
+        other.do("dtx_rollback", xid=X)
+        assert 0 < counts(broker)
+        while there.commit(branch, peer.connection) is None:
+            pass
+        assert counts(broker) == 600
+
+
 def test_a_session_that_ends_in_a_branch_leaves_rollback_only():
     """dtx.end: "When a session is closed then the currently associated transaction branches MUST be marked rollback-only"."""
     broker, peer = ready()
@@ -310,6 +359,7 @@ def test_a_heuristic_decision_is_told_until_it_is_forgotten():
     branches.by_heuristics(broker.access.users["guest"], (1, b"global", b"b1"), True)
     for _ in range(3):
         broker.run()
+    assert ask(ready(broker, b"manager", False)[1], "dtx_commit", xid=X) == HEURCOM
     after = durable(store.cut())
     _, peer = ready(after, makes=False)
     assert ask(peer, "dtx_recover") == {"in_doubt": [X]}
