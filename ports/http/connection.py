@@ -3,8 +3,9 @@
     waiting -> head -> log-in -> body -> at work -> answering -> waiting again, or closed
 
 Laws: nothing waits, and nothing a peer does raises. A head has HEAD_MAX octets and HEAD_MS, a body BODY_MAX octets and BODY_MS, all bodies
-together BODIES_MAX (server.py); a body is read behind the log-in. An answer is made piece by piece as the peer takes it: at most one piece
-waits. A peer that takes nothing for STALL_MS is closed. While a request is answered its peer is not read.
+together BODIES_MAX (server.py), which counts them until their requests are answered; a body is read behind the log-in, and of who has not
+logged in none is. An answer is made piece by piece as the peer takes it: at most one piece waits. A peer that takes nothing for STALL_MS is
+closed. While a request is answered, until its last octet has gone, its peer is not read, and what came with it waits for a turn of `work`.
 """
 
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ class HttpConnection:
         self.user: Any = None
         self._http = h11.Connection(h11.SERVER, HEAD_MAX)
         self._request: Any = None
-        self._body: list[bytes] = []
+        self._body = bytearray()
         self._body_size = 0
         self._login: Peer | None = None
         self._header = b""  # Authorization
@@ -53,6 +54,7 @@ class HttpConnection:
         self._pieces: Iterator[Piece] | None = None  # of the answer that is on its way
         self._out = EMPTY
         self._ending = False  # no further request
+        self._resumes = False  # h11 may have more of the peer's octets, for when the answer has gone
         self._is_last = False  # the answer that is on its way is the last, to a whole request
         self._discards = False  # octets that come are of no interest
         self._since: int = server.broker.now  # of the state that has a limit
@@ -124,11 +126,15 @@ class HttpConnection:
 
     # Called by the server
 
+    def is_answering(self) -> bool:
+        """True while a request is at work or its answer is on its way."""
+        return self._work is not None or self._answer is not None or self._pieces is not None or len(self._out) > 0
+
     def wants_work(self) -> bool:
         """True when `work` would do something now."""
         if self._answer is not None:
             return bool(self.server.is_durable(self._answer.number))
-        return self._work is not None or self._pieces is not None and not len(self._out)
+        return self._work is not None or (self._pieces is not None or self._resumes) and not len(self._out)
 
     def work(self) -> None:
         """Do a bounded piece of the request's work."""
@@ -139,11 +145,16 @@ class HttpConnection:
             self._go_on()
         elif self._pieces is not None and not len(self._out):
             self._next_piece()
+        elif self._resumes and not len(self._out):
+            self._resumes = False
+            self._since = self.server.broker.now
+            self._advance()
 
     # Inside: reading
 
     def _is_reading(self) -> bool:
-        return self._login is None and self._work is None and self._answer is None and self._pieces is None and not self._ending
+        is_idle = self._login is None and self._work is None and self._answer is None and self._pieces is None
+        return is_idle and not self._ending and not len(self._out)
 
     def _check_time(self, passed_ms: int) -> None:
         """End a connection that has been idle, or a request that comes too slowly."""
@@ -183,6 +194,9 @@ class HttpConnection:
         """The head of a request."""
         self._request = request
         self._since = self.server.broker.now
+        names = [name for name, _ in request.headers]
+        if b"content-length" in names and b"transfer-encoding" in names:  # RFC 9112 section 6.1: perhaps smuggled
+            raise Refused(400, "bad_request", "a request with Content-Length has no Transfer-Encoding")
         for name, value in request.headers:
             if name == b"content-length" and int(value) > BODY_MAX:
                 raise too_large()
@@ -215,24 +229,26 @@ class HttpConnection:
 
     def _take(self, octets: bytes) -> None:
         """A part of the body."""
+        if self.user is None:
+            self._ending = True
+            self._send(answers.not_logged_in())
+            return
         self._body_size += len(octets)
         self.server.body_size += len(octets)
-        self._body.append(octets)
+        self._body += octets
         if self._body_size > BODY_MAX:
             raise too_large()
         if self.server.body_size > self.server.bodies_max:
             raise Refused(503, "service_unavailable", "too many large requests at a time")
 
-    def _drop_body(self) -> bytes:
-        body = b"".join(self._body)
+    def _drop_body(self) -> None:
         self.server.body_size -= self._body_size
-        self._body, self._body_size = [], 0
-        return body
+        self._body, self._body_size = bytearray(), 0
 
     def _dispatch(self) -> None:
         """The request is whole."""
         request = self._request
-        body = self._drop_body()
+        body, self._body = bytes(self._body), bytearray()
         try:
             headers = {name.decode("ascii"): value.decode("latin-1") for name, value in request.headers}
             made = self.server.answer(self, request.method.decode("ascii"), request.target, body, headers)
@@ -264,6 +280,7 @@ class HttpConnection:
 
     def _ready(self, answer: Answer) -> None:
         """An answer waits for the log, or is sent."""
+        self._drop_body()
         if self.server.is_durable(answer.number):
             self._send(answer)
         else:
@@ -325,7 +342,7 @@ class HttpConnection:
         self._since = self.server.broker.now
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE and not self._ending:
             self._http.start_next_cycle()
-            self._advance()
+            self._resumes = True
             return
         self._ending = self._discards = True
         self._is_last = is_whole

@@ -79,8 +79,7 @@ class HttpServer:
             self.broker.counters["addresses_refused"] += 1
             return None
         if len(self.connections) >= CONNECTIONS_MAX:
-            idle = next((each for each in self.connections if each.user is None), self.connections[0])
-            idle.close()
+            min(self.connections, key=lambda each: (each.user is not None, each.is_answering())).close()
         return HttpConnection(self, stream)
 
     def wait_ms(self, most: int) -> int:
@@ -145,6 +144,8 @@ class HttpServer:
 
     def answer(self, connection: HttpConnection, method: str, target: bytes, body: bytes, headers: dict[str, str]) -> Answer | Work:
         """The Answer to a request, or a generator that returns it. Raises Refused."""
+        if target[:7].lower() == b"http://" or target[:8].lower() == b"https://":  # RFC 9112 section 3.2.2
+            target = b"/" + target.split(b"/", 3)[3] if target.count(b"/") > 2 else b"/"
         path, _, query = target.partition(b"?")
         if method not in READING and is_of_another_site(headers):
             raise Refused(403, "forbidden", "this request comes from a page of another site")
@@ -163,4 +164,5 @@ class HttpServer:
         made = route.function(call)
         if not isinstance(made, Answer):
             made = yield from made
+        call.body = b""  # a long answer keeps its call, and the body is no longer counted
         return made

@@ -10,7 +10,7 @@ import pytest
 from api import Api, Served
 from certificates import Authority
 
-from leveret.ports.http import connection, routes, server
+from leveret.ports.http import answers, connection, routes, server
 from leveret.tools import memory
 
 
@@ -137,6 +137,43 @@ def test_several_requests_on_a_connection_and_in_one_packet(served, api):
     assert octets.count(b"HTTP/1.1 200") == 4 and octets.count(b'{"name":"guest"') == 4
 
 
+def test_what_comes_with_a_request_waits_until_its_answer_has_gone():
+    """500 requests in one packet: one of them is answered in one turn, and nothing more is read meanwhile."""
+    peer = connection.HttpConnection(server.HttpServer(FakeBroker(), b"secret"), FakeStream())
+    feed(peer, b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n" * 500)
+    for at in range(500):
+        assert bytes(peer.pending()).count(b"HTTP/1.1 404") == 1 and not len(peer.writable()), at
+        peer.sent(len(peer.pending()))
+        assert not len(peer.pending()) and peer.wants_work()
+        peer.work()
+    assert not len(peer.pending()) and not peer.wants_work() and len(peer.writable())
+
+
+def test_a_body_counts_until_its_request_is_answered(served):
+    broker = FakeBroker()
+    http_server = server.HttpServer(broker, b"secret")
+    peer = connection.HttpConnection(http_server, FakeStream())
+    feed(peer, b"POST /api/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+    peer.user = "somebody"
+
+    def work():
+        yield
+        return answers.of({})
+
+    http_server.answer = lambda *_: work()
+    feed(peer, b"x" * 1000)
+    assert http_server.body_size == 1000
+    peer.work()
+    assert http_server.body_size == 1000
+    peer.work()
+    assert http_server.body_size == 0 and bytes(peer.pending()).startswith(b"HTTP/1.1 200")
+
+
+def test_the_whole_address_in_a_request_means_its_path(served, api):
+    """RFC 9112 section 3.2.2."""
+    assert raw(served, head(api, path="http://x/api/whoami", more="Connection: close\r\n")).startswith(b"HTTP/1.1 200")
+
+
 def test_octet_by_octet(served, api):
     peer = Raw(served.http_port)
     for octet in head(api, "PUT", "/api/queues/%2F/slowly", "Content-Length: 2\r\nConnection: close\r\n") + b"{}":
@@ -172,8 +209,10 @@ def test_http_1_0_gets_its_answer_and_the_end(served, api):
         (b"GET /" + b"y" * 40000, 431),
         (b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", 413),
         (b"GET /%ff/%2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400),
+        (b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /api/definitions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 401),
     ],
-    ids=["tls", "amqp", "no host", "two hosts", "no length", "two lengths", "long head", "long line", "large", "no text"],
+    ids="tls,amqp,no host,two hosts,no length,two lengths,long head,long line,large,no text,both lengths,a body of nobody".split(","),
 )
 def test_octets_that_are_no_request_are_refused_and_the_connection_ends(served, api, octets, status):
     assert raw(served, octets).startswith(b"HTTP/1.1 %d" % status)
@@ -203,6 +242,16 @@ def test_more_connections_than_there_are_places_take_those_of_the_idle(served, a
         assert api.get("/whoami")
     for peer in peers:
         peer.socket.close()
+
+
+def test_whose_request_is_at_work_keeps_the_place():
+    http_server = server.HttpServer(FakeBroker(), b"secret")
+    peers = [connection.HttpConnection(http_server, FakeStream()) for _ in range(server.CONNECTIONS_MAX)]
+    for peer in peers:
+        peer.user = "somebody"
+    peers[0]._work = iter(())
+    assert http_server.accept(FakeStream()) is not None
+    assert [peer.closed for peer in peers[:3]] == [False, True, False]
 
 
 def test_a_peer_that_trickles_its_head_is_ended(served):
@@ -292,6 +341,9 @@ class FakeBroker:
     """As much of a broker as an endpoint without a request asks for."""
 
     name, now, uptime_ms, journal = "leveret@x", 0, 0, None
+
+    class failures:
+        refuses = staticmethod(lambda address: False)
 
 
 def feed(peer, octets):
