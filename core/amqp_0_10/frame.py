@@ -54,6 +54,16 @@ def head(flags, type_, channel, size):
     return struct.pack(">BBHBBHI", flags, type_, HEAD + size, 0, 0 if type_ == CONTROL else 1, channel, 0)
 
 
+def each_of(octets):
+    """Whole frames (bytes), one by one."""
+    frames, at = [], 0
+    while at < len(octets):
+        size = octets[at + 2] << 8 | octets[at + 3]
+        frames.append(octets[at : at + size])
+        at += size
+    return frames
+
+
 def segment(first_and_last, type_, channel, octets, size_max):
     """The frames of one segment (bytes), as many as a peer that takes `size_max` octets each needs. `first_and_last`: the flags
     FIRST_SEGMENT and LAST_SEGMENT."""

@@ -38,7 +38,10 @@ class Sending(Holding):
 
     def write(self, octets, needs=0):
         """Write whole frames (bytes) in the order of replies."""
-        if self.replies or self.outgoing.active() or not self.is_durable(needs) or self.send.room() < len(octets):
+        if len(octets) > self.send.size:
+            for each in frame.each_of(octets):  # each has room at some time
+                self.write(each, needs)
+        elif self.replies or self.outgoing.active() or not self.is_durable(needs) or self.send.room() < len(octets):
             self.replies.append((needs, octets))
             self.send.busy = True
         else:

@@ -229,6 +229,17 @@ def test_a_branch_that_a_session_has_suspended_is_not_prepared_and_not_committed
         assert counts(broker) == 1
 
 
+def test_recover_lists_more_than_the_send_buffer_holds():
+    """It goes out frame by frame: what was larger waited for ever, and all behind it."""
+    broker, peer = ready(new_broker(transaction_count_max=4096, channel_count_max=200, **ROOM))
+    xids = [{"format": 1, "global_id": b"g" * 64, "branch_id": b"%064d" % number} for number in range(80)]
+    for xid in xids:
+        work(peer, b"x", xid)
+        assert ask(peer, "dtx_prepare", xid=xid) == OK
+    assert len(structs.write(structs.RESULTS["dtx_recover"], {"in_doubt": xids})) > 8192
+    assert ask(peer, "dtx_recover") == {"in_doubt": xids}
+
+
 def test_nobody_ends_a_branch_whose_commit_takes_effect():
     """Neither its timeout nor an operator nor another session's rollback: half of it would stay."""
     for prepares in (False, True):
