@@ -48,6 +48,7 @@ def command_point(session, fields):
         session.step("unknown")
         return
     drop_partial(session)
+    session.received.check()
     session.expected = fields["command_id"] or 0
 
 
@@ -73,7 +74,7 @@ def completed(session, fields):
     """session.completed: of our commands. It gives credit to subscriptions in window mode, and is answered where the peer wants it."""
     ranges = fields["commands"] or []
     check_sent(session, ranges, "completed")
-    if session.timeout_s or session.kept:
+    if session.timeout_s or session.kept or session.sent:
         replay.confirmed(session, ranges, True)
     commands.completed(session, ranges)
     if fields["timely_reply"]:
@@ -116,6 +117,7 @@ def gap(session, fields):
         session.received.add(first, last)
         session.completed.add(first, last)
         session.has_executed = session.is_new = True
+    session.received.check()
     session.session.wants_to_write(session)
 
 

@@ -1,6 +1,11 @@
 """Sets of ids of commands, as ranges of serial numbers (memory/serial.py)."""
 
+from ..errors import RESOURCE_ERROR
 from ..memory.serial import after, distance
+from ..shim import const
+from .conditions import SessionError
+
+RUNS_MAX = const(1024)  # ranges of a set that a peer makes: one of a peer that leaves no holes has one or two
 
 
 class Ranges:
@@ -20,6 +25,11 @@ class Ranges:
             last = runs[end][1] if distance(last, runs[end][1]) > 0 else last
             end += 1
         runs[at:end] = [[first, last]]
+
+    def check(self):
+        """Raise resource-error for a peer that leaves too many holes."""
+        if len(self.runs) > RUNS_MAX:
+            raise SessionError(RESOURCE_ERROR, "ids of commands in more than %d ranges" % RUNS_MAX)
 
     def has(self, id_):
         """True for an id of the set."""

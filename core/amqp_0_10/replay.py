@@ -45,6 +45,7 @@ def confirmed(session, ranges, is_completed):
             end = run[1] if serial.distance(run[1], last) > 0 else last
             if serial.distance(begin, end) >= 0:
                 settle(session, begin, end)
+    session.confirmed.check()
 
 
 def is_in(id_, first, last):

@@ -267,6 +267,7 @@ class Session:
         """The peer knows that these are completed."""
         for first, last in ranges:
             self.completed.remove(first, last)
+        self.completed.check()
 
     def control(self, name, fields):
         """Send a control."""

@@ -77,7 +77,7 @@ class Subscription:
             self.messages -= 1
         if self.octets != ENDLESS:
             self.octets = max(self.octets - size, 0)
-        if self.session.timeout_s or self.mode == WINDOW and not self.messages == self.octets == ENDLESS:
+        if self.session.timeout_s or self.holds or self.mode == WINDOW and not self.messages == self.octets == ENDLESS:
             note_sent(self, size if self.octets != ENDLESS else 0)
         if not self.octets or self.messages == ENDLESS:
             self.tell_broker()

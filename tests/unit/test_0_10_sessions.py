@@ -188,6 +188,24 @@ def test_accept_mode_none_is_held_until_the_transfer_is_completed():
     assert broker.queues["q"].unsettled_count() == 0 and counts(broker) == 0
 
 
+def test_accept_mode_none_is_settled_too_when_the_session_has_given_up_its_timeout():
+    """What it had completed came again, as redelivered, when its connection ended."""
+    for mode in (0, 1):
+        broker, peer = ready(accept=1, count=1)
+        peer.do("message_stop", destination="d")
+        peer.do("message_set_flow_mode", destination="d", flow_mode=mode)
+        peer.give(control("session_request_timeout", timeout=0))
+        peer.do("message_flow", destination="d", unit=0, value=0xFFFFFFFF)
+        peer.do("message_flow", destination="d", unit=1, value=0xFFFFFFFF)
+        peer.publish(b"1")
+        rows = sent(peer)
+        assert [body for _, body in rows] == [b"0", b"1"]
+        peer.give(control("session_completed", commands=[(rows[0][0], rows[1][0])]))
+        cut(peer)
+        broker.run()
+        assert counts(broker) == 0, mode
+
+
 def test_credit_goes_on_where_it_was():
     broker, peer = ready(messages=2, count=4)
     assert len(sent(peer)) == 2
@@ -333,6 +351,31 @@ def test_too_many_commands_that_nobody_completes_end_the_session():
         if names[-1] == "session_detach":
             break
     assert names.count("session_flush") == 1 and names[-2:] == ["execution_exception", "session_detach"]
+
+
+def test_ids_with_too_many_holes_end_the_session():
+    """Each hole is a range that is kept: of what is executed, completed, or confirmed."""
+    for kind in ("point", "gap", "confirmed", "known"):
+        broker = new_broker(**ROOM)
+        peer = lasting(broker)
+        if kind == "known":
+            peer.give(control("session_gap", commands=[(0, 8000)]))
+        session, ended = broker.beyond.by_name[("guest", b"s")], False
+        for number in range(1101 if kind == "point" else 21):
+            if kind == "point":
+                point(peer, 2 * number)
+                peer.do("execution_sync")
+            else:
+                first = 200 * number if kind == "known" else 0x80001000 + 200 * number
+                title = "session_known_completed" if kind == "known" else "session_" + kind
+                peer.give(control(title, commands=[(first + 2 * each, first + 2 * each) for each in range(100)]))
+            if number % 10 == 0:
+                peer.collect()
+                ended = ended or b"in more than 1024 ranges" in bytes(peer.inbox)
+                peer.inbox = b""
+        assert ended, kind
+        assert len(session.received.runs) < 1200 and len(session.completed.runs) < 1200 and len(session.confirmed.runs) < 1200
+        assert broker.beyond.by_name == {}
 
 
 # With a log
