@@ -73,12 +73,17 @@ class Call:
         if not self.body.strip():
             return {}
         try:
-            given = json.loads(self.body)
+            given = json.loads(self.body, parse_constant=no_number)
         except (ValueError, RecursionError):
             raise bad("not_json") from None
         if not isinstance(given, dict):
             raise bad("not_json")
         return given
+
+
+def no_number(word: str) -> None:
+    """Python reads NaN and Infinity, which JSON has not (RFC 8259 section 6)."""
+    raise ValueError(word)
 
 
 def decoded(part: bytes) -> str:
@@ -113,4 +118,15 @@ def text(given: dict[str, Any], name: str, default: str | None = None) -> str:
     value = given.get(name, default)
     if not isinstance(value, str):
         raise bad(f"[key_missing,{name}]" if value is None else f"{name} is not a text")
+    if not is_text(value):
+        raise bad(f"{name} is not a text")
     return value
+
+
+def is_text(value: str) -> bool:
+    """False for a text with half of a surrogate pair, which JSON can write and UTF-8 cannot (RFC 8259 section 8.2)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -235,7 +235,7 @@ def payload(given: Row) -> bytes:
     """The body of a message that is to be published."""
     body, encoding = text(given, "payload"), text(given, "payload_encoding")
     if encoding == "string":
-        return body.encode("utf-8", "surrogatepass")
+        return body.encode()
     if encoding != "base64":
         raise bad(f"unsupported_encoding: {encoding[:64]}")
     try:
@@ -320,6 +320,7 @@ def aliveness(call: Call) -> Work:
 def close_connection(call: Call) -> Answer:
     """DELETE /api/connections/NAME, with the header X-Reason."""
     connection = the_connection(call)
+    check_own(call, connection.user.name)
     close(connection, call.headers.get("x-reason", "Closed via management plugin"))
     return Answer(204)
 
@@ -330,10 +331,15 @@ def close(connection: Any, reason: str) -> None:
     connection.send.touch()
 
 
+def check_own(call: Call, name: str) -> None:
+    """Raise Refused unless it is the user's own connection: others' are closed by administrators alone; monitoring only sees them."""
+    if name != call.user.name and not call.has_tag("administrator"):
+        raise answers.forbidden("User not authorised to access connection")
+
+
 def close_connections_of(call: Call) -> Answer:
     """DELETE /api/connections/username/NAME."""
-    if not call.sees_all() and call.names["user"] != call.user.name:
-        raise answers.forbidden("User not authorised to access connection")
+    check_own(call, call.names["user"])
     for each in list(call.broker.connections):
         if each.user is not None and each.user.name == call.names["user"]:
             close(each, call.headers.get("x-reason", "Closed via management plugin"))

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.management import rabbitmq_definitions
 from ...core.version import PRODUCT, VERSION
 from .answers import Answer, Piece, bad, written
-from .call import Call
+from .call import Call, no_number
 from .listing import Row, Work
 from .views import COMPATIBLE
 
@@ -29,7 +29,7 @@ def export(call: Call) -> Answer:
     number = 0 if call.broker.journal is None else call.broker.journal.defined()
     headers = ()
     if call.query.get("download"):
-        name = "".join(each if each.isalnum() or each in "._-" else "_" for each in call.query["download"][:64])
+        name = "".join(each if each.isascii() and each.isalnum() or each in "._-" else "_" for each in call.query["download"][:64])
         headers = (("content-disposition", f'attachment; filename="{name}"'),)  # type: ignore[assignment]  # empty else
     return Answer(200, pieces(call, host), headers, number=number)
 
@@ -104,7 +104,7 @@ def parsed(call: Call) -> Any:
             if b'name="file"' in head:
                 body = rest.removesuffix(b"\r\n")
     try:
-        document = json.loads(body)
+        document = json.loads(body, parse_constant=no_number)
     except (ValueError, RecursionError):
         raise bad("not_json") from None
     if not isinstance(document, dict):

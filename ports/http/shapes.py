@@ -7,10 +7,11 @@ differs.
 import base64
 import hashlib
 import json
+import math
 from typing import Any
 from urllib.parse import quote_plus
 
-from ...core.management import rabbitmq_definitions, statistics
+from ...core.management import statistics
 from ...core.shim import elapsed
 from ...core.wire.registry import FAMILIES
 from .listing import Row
@@ -42,6 +43,8 @@ def plain(value: Any) -> Any:
         return plain(value[-1]) if value else None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # no number of JSON's
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
@@ -129,9 +132,17 @@ class Shapes:
         """A row of /api/exchanges."""
         if self.broker.exchanges.get(exchange.name) is not exchange:
             return None
-        row: Row = rabbitmq_definitions.an_exchange(self.broker.virtual_host, exchange)
-        row.update(user_who_performed_action="", policy=None)
-        return row
+        return {
+            "name": exchange.name,
+            "vhost": self.broker.virtual_host,
+            "type": exchange.type,
+            "durable": exchange.durable,
+            "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal,
+            "arguments": arguments(exchange.arguments),
+            "user_who_performed_action": "",
+            "policy": None,
+        }
 
     def default_exchange(self) -> Row:
         """The one without a name."""

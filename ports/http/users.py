@@ -14,7 +14,7 @@ from ...core.limits import pattern_size_max
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
 from .answers import Answer, bad
-from .call import Call, text
+from .call import Call, is_text, text
 from .changes import done, new_or_not
 from .listing import Work
 
@@ -90,7 +90,11 @@ def put_user(call: Call) -> Answer:
 def tags_of(given: Any) -> list[str]:
     """Tags: a text with commas, or a list."""
     tags = [tag.strip() for tag in given.split(",") if tag.strip()] if isinstance(given, str) else given
-    if not isinstance(tags, list) or len(tags) > 16 or any(not isinstance(tag, str) or len(tag.encode()) > 255 for tag in tags):
+    if (
+        not isinstance(tags, list)
+        or len(tags) > 16
+        or any(not isinstance(tag, str) or not is_text(tag) or len(tag.encode()) > 255 for tag in tags)
+    ):
         raise bad("tags are a text with commas, or a list, of at most 16 words")
     return tags
 

@@ -184,7 +184,7 @@ def a_node(call: Call) -> Row:
         "rates_mode": "basic",
         "mem_used": rss,
         "mem_limit": most,
-        "mem_alarm": False,
+        "mem_alarm": any(name == "memory" for name, _ in server.alarms()),
         "mem_calculation_strategy": "rss",
         "fd_used": used,
         "fd_total": total,
@@ -273,9 +273,7 @@ def the_queue(call: Call) -> Any:
 def queue_bindings(call: Call) -> Work:
     """/api/queues/VHOST/NAME/bindings."""
     queue_ = the_queue(call)
-    shapes = call.server.shapes
-    rows = [shapes.default_binding(queue_)] + [shapes.binding(each) for each in list(queue_.bound.values())]
-    return listing.plain(call, [row for row in rows if row is not None])
+    return binding_list(call, [queue_, *queue_.bound.values()])
 
 
 # Exchanges, bindings

@@ -182,6 +182,64 @@ def test_a_connection_is_closed_from_here(api, client):
     assert api.get("/connections") == []
 
 
+def test_others_connections_are_closed_by_administrators_alone(served, api, client):
+    """RabbitMQ's "Monitors can see other users' and delete their own. Admins can do it all" (rabbit_web_dispatch_access_control)."""
+    (row,) = api.get("/connections")
+    for user in ("watcher", "viewer", "maker"):
+        caller = Api(served.http_port, user)
+        for path in ("/connections/" + quote(row["name"], ""), "/connections/username/guest"):
+            assert caller.do("DELETE", path, None, 401)["error"] == "not_authorised"
+    client.process_data_events(0.2)
+    assert [each["name"] for each in api.get("/connections")] == [row["name"]]
+    Api(served.http_port, "watcher").do("DELETE", "/connections/username/watcher")
+
+
+def test_an_argument_that_json_cannot_write_does_not_end_the_list(api, client):
+    channel = client.channel()
+    channel.exchange_declare("calls.odd", arguments={"x": b"\xff"})
+    channel.queue_declare("calls.odd", arguments={"x": b"\xff"})
+    channel.queue_bind("calls.odd", "calls.odd", "k", {"x": b"\xff"})
+    for path in ("/exchanges/%2F/", "/queues/%2F/", "/bindings/%2F/e/calls.odd/q/"):
+        if "bindings" in path:
+            assert api.call("POST", "/api" + path + "calls.large", b'{"arguments": {"x": 1e999}}')[0] == 201
+        else:
+            assert api.call("PUT", "/api" + path + "calls.large", b'{"arguments": {"x": 1e999}}')[0] == 201
+    for path in ("/exchanges", "/queues", "/bindings"):
+        _, _, body = api.call("GET", "/api" + path)
+        rows = json.loads(body, parse_constant=pytest.fail)
+        shown = {row.get("name") or row["destination"]: row["arguments"] for row in rows if row["arguments"]}
+        assert (shown["calls.odd"], shown["calls.large"]) == ({"x": "\ufffd"}, {"x": "inf"}), path
+    assert api.get("/exchanges/%2F/calls.odd")["arguments"] == {"x": "\ufffd"}
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("PUT", "/queues/%2F/calls.n", b'{"arguments": {"x": NaN}}'),
+        ("PUT", "/users/calls.n", b'{"password": "\\ud800", "tags": ""}'),
+        ("PUT", "/users/calls.n", b'{"password": "a", "tags": "\\ud800"}'),
+        ("POST", "/bindings/%2F/e/amq.topic/q/calls.n", b'{"routing_key": "\\ud800"}'),
+        (
+            "POST",
+            "/exchanges/%2F/amq.default/publish",
+            b'{"routing_key": "\\ud800", "properties": {}, "payload": "", "payload_encoding": "string"}',
+        ),
+        (
+            "POST",
+            "/exchanges/%2F/amq.default/publish",
+            b'{"routing_key": "a", "properties": {}, "payload": "\\ud800", "payload_encoding": "string"}',
+        ),
+    ],
+)
+def test_what_is_no_text_and_no_number_is_refused(api, method, path, body):
+    assert api.do(method, path, body, 400)["error"] == "bad_request"
+
+
+def test_a_file_of_definitions_has_a_name_of_ascii(api):
+    _, headers, body = api.call("GET", "/api/definitions?download=" + quote("é\r\nx: y.json"))
+    assert headers["content-disposition"] == 'attachment; filename="___x__y.json"' and json.loads(body)
+
+
 def test_users_and_what_they_may(served, api):
     api.do("PUT", "/users/calls", {"password": "secret", "tags": "management, policymaker"}, 201)
     assert api.get("/users/calls")["tags"] == ["management", "policymaker"]

@@ -75,6 +75,9 @@ def test_the_families_that_are_asked_for(api, client):
     ours = {name for name in told if name.startswith("rabbitmq_detailed_")}
     assert ours == {"rabbitmq_detailed_queue_" + name for name in ("messages_ready", "messages_unacked", "messages", "consumers")}
     assert not any(name.startswith("rabbitmq_detailed_") for name in scrape(api, "/metrics/detailed"))
+    again = "&family=connection_metrics&family=connection_coarse_metrics" * 2
+    _, _, text = api.call("GET", "/metrics/detailed?" + again)
+    assert text.count(b"# TYPE rabbitmq_detailed_connection_channels ") == 1
     told = scrape(api, "/metrics/detailed?family=queue_coarse_metrics&vhost=other")
     assert not any(name.startswith("rabbitmq_detailed_") for name in told)
 
