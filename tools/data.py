@@ -11,6 +11,7 @@ from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
 from leveret.core.recovery.opening import make_durable
 from leveret.core.recovery.second_pass import TooSmall
+from leveret.core.staging.stored import all_in
 from leveret.ports.setting_rows import UNITS, named, octets_of, passing, reading, rows
 from leveret.ports.settings import Table, as_whole
 from leveret.ports.store_file import DirectoryInUse
@@ -144,7 +145,7 @@ class Data:
 
     def staged(self, broker):
         """Bring back the staged contents of earlier runs: "" or more of the report. Raises OSError."""
-        if not os.path.isdir(os.path.join(self.directory, STAGED)):
+        if not os.path.isdir(os.path.join(self.directory, STAGED)) and not all_in(broker.tables):
             return ""
         from leveret.core.staging.contents import open_contents  # here: a broker without contents keeps a few hundred KiB less
 

@@ -65,6 +65,7 @@ class Contents:
             self.by_key[user, identifier] = self.by_token[content.token] = content
         content.owner = owner
         content.touched = self.broker.uptime_s
+        content.trouble = ""  # was its last owner's; the store may write again
         return content
 
     def check_room(self, size):
@@ -84,7 +85,8 @@ class Contents:
             text = "%d octets of staged contents are promised to others; this broker stages %d"
             raise ProtocolError(RESOURCE_ERROR, text % (self.octets(), self.size_max))
         free = getattr(self.store, "free", None)
-        if free is not None and free() < size - size // 64:
+        promised = size + sum([each.size - each.written() for each in self.by_token.values()])
+        if free is not None and free() < promised - promised // 64:
             raise ProtocolError(RESOURCE_ERROR, "the disk has no room for a content of %d octets" % size)
 
     def octets(self):
@@ -95,8 +97,7 @@ class Contents:
         """A name for a content that no other has, in this run or another."""
         self.numbers += 1
         said = "%s %d %s %s" % (user, self.numbers, identifier, self.broker.uptime_ms)
-        hashed = hashlib.sha256(bytes(self.broker.nonce) + said.encode("utf-8"))
-        return "".join(["%02x" % octet for octet in hashed.digest()[:16]])
+        return name_of(self.broker, said.encode("utf-8"))
 
     def of(self, user, identifier):
         """The whole content of this name. Raises ProtocolError."""
@@ -244,7 +245,7 @@ class Contents:
         content.flying = b""
         content.trouble = "%s" % (error,)
         piece.is_open = False
-        if not piece.octets:
+        if not piece.octets and not content.is_whole:  # that of a whole one says so: only the mark behind it was not written
             content.pieces.remove(piece)
             self.removing.append(piece.number)
         self.broker.log("a staged content cannot be written: %s" % (error,))
@@ -298,8 +299,10 @@ class Contents:
         """Remove contents that no message refers to any more."""
         referred = [each for each in self.by_token.values() if each.referred]
         if not referred:
-            self.holding = []
+            if self.holding and not stored.all_in(self.broker.tables):
+                self.holding = []
             return
+        self.holding = [queue for queue in self.holding if self.broker.queues.get(queue.name) is queue]
         tokens = self.tokens()
         pages = [queue for queue in self.broker.queues.values() if not queue.is_stream and queue.is_paging()]
         journal = self.broker.journal
@@ -308,6 +311,8 @@ class Contents:
                 content.leaves_at = None
                 if not content.is_marked:
                     self.mark(content)
+            elif content.owner is not None or self.broker.uptime_s - content.touched <= LOOK_S:
+                content.leaves_at = None  # its sender is about to publish it, once more perhaps
             elif journal is not None and (content.leaves_at is None or not journal.durable(content.leaves_at)):
                 if content.leaves_at is None:
                     content.leaves_at = journal.promise()
@@ -316,12 +321,7 @@ class Contents:
 
     def tokens(self):
         """The tokens of all contents that a message in memory refers to: {token: True}."""
-        tables, tokens = self.broker.tables, {}
-        messages = tables.messages
-        for message in range(0, len(messages) - layout.MESSAGE_WIDTH + 1, layout.MESSAGE_WIDTH):
-            if messages[message + layout.MESSAGE_KIND] & NUMBER == STORED and messages[message + layout.MESSAGE_REFERENCES] > 0:
-                tokens[self.reference_of(message)[1]] = True
-        return tokens
+        return {self.reference_of(message)[1]: True for message in stored.all_in(self.broker.tables)}
 
     def reference_of(self, message):
         """(size, token) of a message of format STORED."""
@@ -382,7 +382,7 @@ class Contents:
     def subscribed(self, consumer):
         """A consumer is made."""
         if self.is_reading:
-            self.readers.append(consumer)
+            self.readers = [each for each in self.readers if each.channel.consumers.get(each.tag) is each] + [consumer]
         elif consumer.queue in self.holding:
             self.guard(consumer)
 
@@ -396,6 +396,12 @@ class Contents:
         tables = self.broker.tables
         entry = queue.head()
         return entry != layout.NONE and not fits(self.broker, tables.entries[entry + layout.ENTRY_MESSAGE])
+
+
+def name_of(broker, octets):
+    """A name made of octets, which no other octets have, in this run or another."""
+    hashed = hashlib.sha256(bytes(broker.nonce) + octets)
+    return "".join(["%02x" % octet for octet in hashed.digest()[:16]])
 
 
 def fits(broker, message):
@@ -414,11 +420,11 @@ def contents_of(broker):
 
 
 def open_contents(broker, make):
-    """Give a broker its contents, with those of earlier runs; unless `make`, only if there are any on the disk: a sentence for the
-    operator. Raises OSError."""
+    """Give a broker its contents, with those of earlier runs; unless `make`, only if there are any on the disk, or messages that refer to
+    some: a sentence for the operator. Raises OSError."""
     journal, limits = broker.journal, broker.limits
     beside = None if journal is None else getattr(journal.log.store, "beside", None)
-    store = None if beside is None else beside(FOLDER, make)
+    store = None if beside is None else beside(FOLDER, make or len(stored.all_in(broker.tables)) > 0)
     if store is None:
         if make:
             broker.contents = Contents(broker, None, limits.staged_memory_max)

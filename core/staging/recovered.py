@@ -22,15 +22,18 @@ def recover(contents):
             pieces_by_token.setdefault(said["token"], []).append((said, piece, end))
     for pieces in pieces_by_token.values():
         put_together(contents, pieces)
-    if not contents.by_token:
+    tokens = contents.tokens()
+    if not contents.by_token and not tokens:
         return ""
-    hold_queues(contents)
-    whole = len([each for each in contents.by_token.values() if each.is_whole])
-    return "%d staged contents of %d octets, %d of them whole" % (
+    hold_queues(contents, tokens)
+    whole = [each for each in contents.by_token.values() if each.is_whole]
+    told = "%d staged contents of %d octets, %d of them whole" % (
         len(contents.by_token),
         sum([each.staged() for each in contents.by_token.values()]),
-        whole,
+        len(whole),
     )
+    lost = len(tokens) - len([each for each in whole if each.token in tokens])
+    return told + ("; %d that messages refer to are lost" % lost if lost else "")
 
 
 def read_piece(store, number):
@@ -79,10 +82,10 @@ def put_together(contents, pieces):
     contents.by_key[content.user, content.identifier] = contents.by_token[content.token] = content
 
 
-def hold_queues(contents):
-    """Note which queues have messages that refer to contents."""
+def hold_queues(contents, tokens):
+    """Note which queues have messages that refer to contents; `tokens`: of all such messages in memory."""
     broker, tables = contents.broker, contents.broker.tables
-    for token in contents.tokens():
+    for token in tokens:
         if token in contents.by_token:
             contents.by_token[token].referred = True
     for queue in broker.queues.values():

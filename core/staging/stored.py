@@ -8,7 +8,8 @@ No receiver of another kind gets such a message (Contents.guard); one whose cont
 
 import struct
 
-from ..message.formats import format_of
+from ..memory import layout
+from ..message.formats import NUMBER, STORED, format_of
 
 SIZE_SIZE = 8  # octets of the size in a reference
 
@@ -21,6 +22,16 @@ def reference(size, token):
 def size_and_token(octets):
     """(octets of the content, token) of such a body."""
     return struct.unpack(">Q", octets[:SIZE_SIZE])[0], str(octets[SIZE_SIZE:], "utf-8")
+
+
+def all_in(tables):
+    """The messages in memory that have such a body: a list."""
+    messages = tables.messages
+    return [
+        message
+        for message in range(0, len(messages) - layout.MESSAGE_WIDTH + 1, layout.MESSAGE_WIDTH)
+        if messages[message + layout.MESSAGE_KIND] & NUMBER == STORED and messages[message + layout.MESSAGE_REFERENCES] > 0
+    ]
 
 
 def check(buffer, at, end):

@@ -1,6 +1,7 @@
 """AMQP 0-10, class file, on a broker with a log: contents in a store beside it, which fails and whose power goes."""
 
 from memory_store import MemoryStore
+from peer import Peer as Peer091
 from peer_0_10 import command
 from peer_file import FilePeer, broker_of, content, octets
 from test_0_10_file import GIVEN, LARGE
@@ -128,6 +129,57 @@ def test_a_content_that_is_lost_costs_its_message():
     assert again.broker.counters["poisoned"] == 1
 
 
+def test_consumers_that_read_no_contents_do_not_get_what_refers_to_a_lost_one():
+    """The folder was removed between two runs: the message is no empty one for others, and still put aside for who reads contents."""
+    store = Stores()
+    peer = FilePeer(durable_broker(store))
+    peer.do("queue_declare", queue="q", durable=True)
+    peer.send("a", octets(LARGE))
+    peer.publish(b"behind", delivery={"delivery_mode": 2})
+    after = store.cut()
+    after.other = MemoryStore()
+    broker = durable_broker(after)
+    for _ in range(20):
+        broker.tick((broker.now + 1000) & 0x3FFFFFFF, 1700000000)
+        broker.run()
+    got = Peer091(broker).consume("q", "others", no_ack=True)
+    assert [each[3] for each in got] == [b"behind"]
+    FilePeer(broker).do("file_consume", queue="q", consumer_tag="c")
+    assert broker.counters["poisoned"] == 1 and not broker.queues["q"].message_count()
+
+
+def test_trouble_of_a_sender_that_has_gone_is_not_told_to_the_next():
+    store = Stores()
+    peer = FilePeer(durable_broker(store))
+    body = octets(LARGE)
+    store.beside("staged").full = True
+    peer.do("file_open", identifier="a", content_size=LARGE)
+    peer.give(content("file_stage", body)[: len(content("file_stage", b"")) + 9000])  # the write of the first nine frames of the body fails
+    peer.connection.received(0)
+    peer.broker.run()
+    store.other.full = False
+    again = FilePeer(peer.broker, name=b"again")
+    again.do("file_open", identifier="a", content_size=LARGE)
+    staged = again.named("file_open_ok")[0][0]["staged_size"]
+    assert staged
+    again.give(content("file_stage", body[staged:]))
+    assert not again.named("execution_exception")
+    ((_, found),) = again.broker.contents.by_key.items()
+    assert found.is_whole
+
+
+def test_two_contents_are_not_promised_the_same_room():
+    """What others were promised, and have not brought yet, is no free room."""
+    store = Stores()
+    store.other.free = lambda: 100000
+    peer = FilePeer(durable_broker(store))
+    peer.do("file_open", identifier="a", content_size=60000)
+    peer.all()
+    peer.do("file_open", identifier="b", content_size=60000)
+    code, text = peer.error()
+    assert code == 506 and "no room" in text
+
+
 class Striking(MemoryStore):
     """A store whose n-th call fails."""
 
@@ -197,3 +249,30 @@ def test_a_fault_at_every_call_of_the_store():
             reader.broker.tick((reader.broker.now + 500) & 0x3FFFFFFF, 1700000000)
             reader.broker.run()
     assert 0 < struck < 20
+
+
+def test_a_mark_that_cannot_be_written_costs_no_content():
+    """The last record of a content is alone in its piece, for its first write failed; neither goes with the mark behind it."""
+    store = Stores()
+    store.other = Striking(10)  # the numbers; four parts, each written and synced; then the end
+    body = octets(4 * 8192)
+    peer = FilePeer(durable_broker(store))
+    peer.do("queue_declare", queue="q", durable=True)
+    peer.do("file_open", identifier="a", content_size=len(body))
+    peer.give(content("file_stage", body, GIVEN))
+    again = FilePeer(peer.broker, name=b"again")
+    again.do("file_open", identifier="a", content_size=len(body))
+    assert again.named("file_open_ok")[0][0]["staged_size"] == len(body)
+    again.give(content("file_stage", b"", GIVEN))
+    again.ids += 1
+    again.do("file_publish", exchange="", routing_key="q", identifier="a")
+    broker, ((_, made),) = peer.broker, peer.broker.contents.by_token.items()
+    assert made.is_whole and len(made.pieces) == 2 and not made.pieces[1].octets
+    store.other.left = 1
+    for _ in range(30):
+        broker.tick((broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        broker.run()
+    assert store.other.left <= 0 and made.is_marked
+    reader = FilePeer(durable_broker(store.cut()))
+    reader.do("file_consume", queue="q", consumer_tag="c")
+    assert reader.take_file()[2] == body
