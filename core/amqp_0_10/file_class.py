@@ -188,15 +188,20 @@ def entry_of(session, tag):
 def settle(session, tags, outcome):
     """Settle deliveries, as far as this turn goes; false: some are left."""
     files, tables = session.files, session.broker.tables
+    if files is None:
+        return True
+    gone = {}
     for tag in tags:
         if tables.state[layout.STATE_LEFT] <= 0:
-            return session.session.go_on_later()
+            break
         entry = entry_of(session, tag)
         if entry != layout.NONE:
             commands.settle_run(session, entry, tag - 1, outcome)
-        files.delivered = [each for each in files.delivered if each[0] != tag]
-    if files is not None:
-        files.feed()
+        gone[tag] = True
+    files.delivered = [each for each in files.delivered if each[0] not in gone]
+    if len(gone) < len(tags):
+        return session.session.go_on_later()
+    files.feed()
     return True
 
 

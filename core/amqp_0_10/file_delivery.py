@@ -4,7 +4,8 @@ which content it has.
     file.open ->   <- file.open-ok (what the client has)   file.stage, with the rest ->   file.deliver ->
 
 Its identifier is the same whenever it is delivered, for what was published with file.publish and is larger than a message: so a client
-whose connection was lost goes on where it stopped. Another message has an identifier of the delivery alone.
+whose connection was lost goes on where it stopped. Another message has the same one in a run of the broker, and none of it has another's:
+a client that has a part of one goes on with that one alone.
 """
 
 from ..broker import crossing
@@ -15,22 +16,25 @@ from ..message.formats import AMQP_0_10, NUMBER, STORED
 from ..outcomes import ACCEPTED
 from ..queue.turns import charge_made, is_overdue
 from ..staging.content import Damaged
+from ..staging.contents import name_of
 from . import convert, file_content, frame, numbers, structs
 from .outgoing import Outgoing
 from .subscription import Subscription
 
+NAMED_BY = 4096  # octets of an ordinary message that its identifier is made of
 OPEN_ROOM = 128  # octets of a send buffer for file.open
 
 
 class Delivery:
     """A delivery whose content the client has not been sent yet."""
 
-    def __init__(self, made, tag, entry, message, size, identifier):
+    def __init__(self, made, tag, entry, message, size, token, identifier):
         self.made = made  # the FileConsumer
         self.tag = tag
         self.entry = entry
         self.message = message
         self.size = size
+        self.token = token  # of a staged content, or None
         self.identifier = identifier
 
 
@@ -52,8 +56,8 @@ class FileConsumer(Subscription):
             if entry == layout.NONE:
                 break
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            size, identifier, is_there = content_of(broker, message)
-            if not files.has_window(size):
+            size, token, is_there = content_of(broker, message)
+            if not self.no_ack and not files.has_window(size):  # "The prefetch-size is ignored if the no-ack option is set"
                 break
             if session.connection.send.room() < OPEN_ROOM + REPLY_ROOM:
                 session.connection.send.starve(self.consumer, before)
@@ -62,17 +66,26 @@ class FileConsumer(Subscription):
             if not is_there:
                 broker.guard.rescue(queue, entry, Damaged("the staged content that a message refers to is lost"))
                 continue
-            session.command("file_open", {"identifier": identifier or "message-%d" % numbers.tail(session), "content_size": size})
+            identifier = token or identifier_of(broker, message)
+            session.command("file_open", {"identifier": identifier, "content_size": size})
             broker.consumers.hold(self.consumer, entry)
             tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
-            files.out = Delivery(self, numbers.tail(session), entry, message, size, identifier)
+            files.out = Delivery(self, numbers.tail(session), entry, message, size, token, identifier)
             charge_made(broker, queue)
             return 1
         return 0
 
 
+def identifier_of(broker, message):
+    """The identifier of an ordinary message: of where it is, when it came, and how it begins."""
+    tables = broker.tables
+    size = tables.size_of(message)
+    said = "%d %d %d " % (message, tables.messages[message + layout.MESSAGE_ARRIVED], size)
+    return "message-" + name_of(broker, said.encode("utf-8") + bytes(tables.octets(message, 0, min(size, NAMED_BY))))
+
+
 def content_of(broker, message):
-    """(octets, identifier or None, true when it can be read) of the content of a message."""
+    """(octets, token or None, true when it can be read) of the content of a message."""
     tables = broker.tables
     kind = tables.messages[message + layout.MESSAGE_KIND] & NUMBER
     if kind == STORED:
@@ -92,6 +105,10 @@ def go_on(session, files, staged):
     protocol, broker, out = session.session, session.broker, files.out
     if protocol.replies or protocol.outgoing.active():
         return False
+    if numbers.entry_from(session, out.tag - 1, out.tag - 1) != out.entry:
+        files.out = None  # its queue was deleted, or the client has settled it as a transfer: the message is another's by now
+        files.feed()
+        return True
     tables = broker.tables
     redelivered = bool(tables.entries[out.entry + layout.ENTRY_REDELIVERED] & 255)
     exchange, key = reading.names_of(tables, out.message)
@@ -103,7 +120,7 @@ def go_on(session, files, staged):
         "redelivered": redelivered,
         "exchange": exchange,
         "routing_key": convert.text_of(key),
-        "identifier": out.identifier or "message-%d" % (out.tag - 1),
+        "identifier": out.identifier,
     }
     session.command("file_deliver", given)
     files.out = None
@@ -125,8 +142,8 @@ def send_content(session, out, staged, header):
     lead += frame.segment(0 if left else frame.LAST_SEGMENT, frame.HEADER, number, header, frame_max)
     pieces = [(staged, left)]
     content = None
-    if out.identifier is not None:
-        content = session.broker.contents.by_token[out.identifier]
+    if out.token is not None:
+        content = session.broker.contents.by_token[out.token]
     else:
         given = crossing.pieces(session.broker.tables, out.message) if foreign(session.broker, out.message) else None
         if given is not None:

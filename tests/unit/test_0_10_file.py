@@ -444,3 +444,104 @@ def test_an_exception_waits_for_the_end_of_what_is_half_written():
     assert peer.connection.session.outgoing.active()
     names = [(each[0], len(each[3])) for each in peer.all() if each[0] != "session_completed"]
     assert names == [("file_stage", LARGE), ("file_deliver", 0), ("execution_exception", 0), ("session_detach", 0)]
+
+
+def test_no_two_messages_have_one_identifier():
+    """A client that has a part of a message goes on with that message alone, whatever session delivers it."""
+    peer = started()
+    peer.publish(b"one and")
+    peer.publish(b"another")
+    found = []
+    for number in range(3):
+        reader = FilePeer(peer.broker, name=b"reader%d" % number)
+        reader.do("file_consume", queue="q", consumer_tag="c")
+        opened, _, body, deliver = reader.take_file()
+        assert deliver["identifier"] == opened["identifier"]
+        found.append((opened["identifier"], body))
+        if number:
+            reader.do("file_ack", delivery_tag=deliver["delivery_tag"])
+        reader.connection.received(0)
+        peer.broker.run()
+    assert [body for _, body in found] == [b"one and", b"one and", b"another"]
+    assert found[0] == found[1] and found[1][0] != found[2][0]
+
+
+def test_the_window_is_not_for_consumers_that_do_not_acknowledge():
+    """ "The prefetch-count is ignored if the no-ack option is set"."""
+    peer = started()
+    peer.do("queue_declare", queue="other")
+    peer.publish(b"held")
+    peer.publish(b"free", key="other")
+    peer.do("file_qos", prefetch_count=1)
+    peer.do("file_consume", queue="q", consumer_tag="c")
+    peer.take_file()
+    peer.do("file_consume", queue="other", consumer_tag="d", no_ack=True)
+    assert peer.take_file()[2] == b"free"
+
+
+def test_what_has_gone_is_not_kept_by_the_contents():
+    """Consumers and queues that were there for contents are forgotten with their end."""
+    peer = started()
+    peer.send("a", octets(LARGE))
+    contents = peer.broker.contents
+    for number in range(4):
+        peer.do("file_consume", queue="q", consumer_tag="c")
+        peer.take_file()
+        peer.do("file_cancel", consumer_tag="c")
+        peer.do("file_ack", delivery_tag=0, multiple=True)
+        peer.send("a%d" % number, octets(LARGE))
+        peer.all()
+    assert len(contents.readers) == 1
+    peer.do("queue_declare", queue="gone")
+    peer.send("b", octets(LARGE), "gone")
+    peer.do("queue_delete", queue="gone")
+    for _ in range(30):
+        peer.broker.tick((peer.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        peer.broker.run()
+    assert [queue.name for queue in contents.holding] == ["q"]
+
+
+def test_a_content_that_is_opened_again_does_not_go():
+    """Its last message has gone, and its sender is about to publish it once more."""
+    peer = started()
+    peer.send("a", octets(LARGE))
+    peer.broker.purge(peer.broker.queues["q"], 9)
+    peer.all()
+    peer.do("file_open", identifier="a", content_size=LARGE)
+    for _ in range(30):
+        peer.broker.tick((peer.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        peer.broker.run()
+    assert peer.named("file_open_ok")[0][0]["staged_size"] == LARGE
+    peer.give(content("file_stage", b"", GIVEN))
+    peer.ids += 1
+    peer.do("file_publish", exchange="", routing_key="q", identifier="a")
+    assert not peer.named("execution_exception") and peer.broker.queues["q"].message_count() == 1
+
+
+def test_a_delivery_that_has_gone_before_its_open_ok_is_not_made():
+    """Nor is what has its place in memory by then: a message of a queue that the client may not read."""
+    for large in (False, True):
+        for how in ("deleted", "settled"):
+            peer = started()
+            if large:
+                peer.send("a", octets(LARGE))
+            else:
+                peer.publish(b"hello")
+            peer.all()
+            peer.do("file_consume", queue="q", consumer_tag="c")
+            peer.do("file_cancel", consumer_tag="c")
+            other = FilePeer(peer.broker, name=b"other")
+            if how == "deleted":
+                other.do("queue_delete", queue="q")
+            else:
+                peer.do("message_accept", transfers=[(0, 60)])
+            for _ in range(60):
+                peer.broker.tick((peer.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+                peer.broker.run()
+            other.do("queue_declare", queue="others")
+            for _ in range(5):
+                other.publish(b"secret", key="others")
+            assert peer.named("file_open")
+            peer.do("file_open_ok", staged_size=0)
+            assert [each[0] for each in peer.all() if each[0][:4] == "file"] == [], (large, how)
+            assert not peer.broker.counters["internal_errors"] and not peer.connection.closed
