@@ -3,8 +3,8 @@
     send(url, path, exchange, key)          receive(url, queue, path)
 
 A file bears its SHA-256 as the header x-sha256, and its name. What is received lies at PATH.part, with PATH.part.json beside it that says
-which file it is, until it is whole and its checksum right: then it gets its name, and is acknowledged. So the same file may come twice, and
-never a wrong one.
+which file it is, until it is whole and its checksum right: then it gets its name, durably, and is acknowledged. So the same file may come
+twice, and never a wrong one.
 """
 
 import hashlib
@@ -21,6 +21,8 @@ from .moving import Moving, open_stream
 from .url import Url, read_url
 
 CHECKSUM = "x-sha256"
+FORCED = 320  # connection-forced: a broker that stops, and comes back
+UNNAMED = "received"  # the file in a folder that has no name of its own
 PIECE = 1 << 20
 
 
@@ -82,7 +84,7 @@ class Connection(Moving, Events):
             try:
                 self.step(1000)
             except ConnectionLost as error:
-                if error.code:
+                if error.code and error.code != FORCED:
                     raise Refused("the broker says: %s (%d)" % (error.text, error.code)) from None
                 raise
             if news() != before:
@@ -121,8 +123,9 @@ def send(
 ) -> int:
     """Send a file: the octets that the broker had from before. Raises Refused, and another ClientError where a further call may go on;
     OSError of the file."""
+    before = os.stat(path)
     hashed = checksum(path)
-    size = os.path.getsize(path)
+    size = before.st_size
     name = os.path.basename(path)
     # The name may differ between two files of the same content, and is a part of what is staged.
     identifier = identifier or hashlib.sha256(("%s %s" % (hashed, name)).encode()).hexdigest()
@@ -130,13 +133,18 @@ def send(
     try:
         with open(path, "rb", buffering=0) as file:
 
+            def check() -> None:
+                now = os.fstat(file.fileno())
+                if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+                    raise Refused("%s has changed while it was sent" % path)
+
             def read(at: int, most: int) -> bytes:
                 file.seek(at)
                 octets = file.read(most)
-                if not octets:
-                    raise Refused("%s has become shorter" % path)
+                check()
                 return octets
 
+            check()
             given = {"filename": name, "headers": {CHECKSUM: hashed}, "timestamp": int(os.path.getmtime(path))}
             connection.file = sending = Sending(connection._client, read, identifier, size, given, exchange, key)
 
@@ -154,17 +162,37 @@ def send(
         connection._stream.close()
 
 
+def place(path: str, name: str) -> str:
+    """Where a file that was sent as `name` is put: `path`, or in it where it is a folder."""
+    if not os.path.isdir(path):
+        return path
+    base = os.path.basename(name)
+    if base in ("", ".", "..") or "\0" in base or len(os.fsencode(base)) > 255 or os.path.isdir(os.path.join(path, base)):
+        base = UNNAMED
+    return os.path.join(path, base)
+
+
+def sync_folder(path: str) -> None:
+    """Make the names of a folder durable."""
+    folder = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 class Part:
-    """The file that is being received: the sink of a Receiving."""
+    """The file that is being received: the sink of a Receiving. `path`: what it is to be called, or the folder that it goes to."""
 
     def __init__(self, path: str, shown: "Callable[[int, int], None]") -> None:
         self.path = path
-        self.part = path + ".part"
+        self.part = (os.path.join(path, UNNAMED) if os.path.isdir(path) else path) + ".part"
         self.shown = shown
         self.file: Any = None
         self.at = self.size = self.resumed_at = 0
         self.name = ""
         self.trouble = ""
+        self.is_named = False  # it is whole, and has its name
 
     def begin(self, identifier: str, size: int) -> int:
         """A file is announced: the octets of it that are here."""
@@ -205,7 +233,9 @@ class Part:
             self.trouble = "%s has another checksum than the file that was sent" % self.part
             os.remove(self.part)
         else:
-            os.replace(self.part, self.path)
+            os.replace(self.part, place(self.path, self.name))
+            sync_folder(os.path.dirname(self.part))  # before the acknowledgement: the broker has it no more after that
+            self.is_named = True
         os.remove(self.part + ".json")
         return not self.trouble
 
@@ -218,13 +248,21 @@ def receive(
     wait_s: float = 60,
     timeout_ms: int = 10000,
 ) -> "tuple[str, int]":
-    """Receive the next file of a queue as `path`: (the name that it was sent with, octets that were here from before). Raises Refused, and
-    another ClientError where a further call may go on; OSError of the file."""
+    """Receive the next file of a queue as `path`, or into it where it is a folder: (the name that it was sent with, octets that were here
+    from before). Raises Refused, and another ClientError where a further call may go on; OSError of the file.
+
+    A file that is here is received, also where the connection was lost before the broker has said that it has the acknowledgement: a
+    further call would put the next file in its place."""
     connection = Connection(read_url(url), timeout_ms)
     sink = Part(path, shown)
     try:
         connection.file = receiving = Receiving(connection._client, queue, sink)
-        connection.move(lambda: receiving.is_acknowledged or sink.trouble != "", lambda: sink.at, wait_s)
+        try:
+            connection.move(lambda: receiving.is_acknowledged or sink.trouble != "", lambda: sink.at, wait_s)
+        except ConnectionLost:
+            if not sink.is_named:
+                raise
+            return sink.name, sink.resumed_at
         if sink.trouble:
             connection.close()
             raise Refused(sink.trouble)

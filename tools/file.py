@@ -81,14 +81,8 @@ def send(options, url, shown):
 
 def receive(options, url, shown):
     """Receive, over as many connections as it takes: (path, the octet at which the last of them went on)."""
-    folder = options.file if os.path.isdir(options.file) else ""
-    path = os.path.join(folder, "received") if folder else options.file
-    name, resumed = again(lambda: files_0_10.receive(url, options.queue, path, shown.note, options.wait), options.retry, shown)
-    if folder and os.path.basename(name) not in ("", ".", ".."):
-        named = os.path.join(folder, os.path.basename(name))
-        os.replace(path, named)
-        path = named
-    return path, resumed
+    name, resumed = again(lambda: files_0_10.receive(url, options.queue, options.file, shown.note, options.wait), options.retry, shown)
+    return files_0_10.place(options.file, name), resumed
 
 
 def again(once, retry_s, shown):

@@ -167,3 +167,68 @@ def test_two_files_at_once(start, tmp_path, image, settings):
     for _ in range(2):
         name, _ = files_0_10.receive(broker.url, "images", str(tmp_path / "got"))
         assert (tmp_path / "got").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_a_file_that_is_here_is_received_though_the_acknowledgement_is_lost(start, tmp_path, image, monkeypatch):
+    """It has its name, durably, before the broker is told; a further call would put the next file in its place."""
+    broker = start(tmp_path / "data")
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.publish("", "images", b"the first", {"delivery_mode": 2})
+    client.publish("", "images", b"the second", {"delivery_mode": 2})
+    client.close()
+    got = tmp_path / "got"
+    seen = []
+
+    def cut(folder):
+        seen.append((folder, got.read_bytes()))
+        killed(broker)
+
+    monkeypatch.setattr(files_0_10, "sync_folder", cut)
+    files_0_10.receive(broker.url, "images", str(got))
+    assert seen == [(str(tmp_path), b"the first")] and got.read_bytes() == b"the first"
+    assert sorted(os.listdir(tmp_path)) == ["data", "got", "image.bin"]
+
+
+def test_a_broker_that_stops_refuses_nothing(start, tmp_path, image, settings):
+    """connection-forced: who sends goes on when the broker is back."""
+    broker = start(tmp_path / "data", *settings)
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.close()
+
+    def shown(at, size):
+        if at > SIZE // 2:
+            broker.process.terminate()
+
+    with pytest.raises(ClientError) as caught:
+        files_0_10.send(broker.url, str(image), "", "images", shown=shown)
+    assert not isinstance(caught.value, files_0_10.Refused)
+
+
+def test_a_file_that_changes_while_it_is_sent_is_not_sent(start, tmp_path, image, settings):
+    """Its checksum would be another's."""
+    broker = start(tmp_path / "data", *settings)
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+
+    def shown(at, size):
+        if SIZE // 4 < at < SIZE:
+            with open(image, "r+b") as file:
+                file.seek(SIZE - 9)
+                file.write(b"otherwise")
+
+    with pytest.raises(files_0_10.Refused, match="has changed"):
+        files_0_10.send(broker.url, str(image), "", "images", shown=shown)
+    assert client.queue_declare("images", passive=True)[1] == 0
+    client.close()
+
+
+def test_names_of_files_that_come_to_a_folder(tmp_path):
+    """No sender chooses another folder, or a name that no file can have."""
+    (tmp_path / "there").mkdir()
+    for name, base in (("a.bin", "a.bin"), ("/etc/a", "a"), ("../a", "a")):
+        assert files_0_10.place(str(tmp_path), name) == str(tmp_path / base)
+    for name in ("", ".", "..", "a/", "a\0b", "a" * 256, "there"):
+        assert files_0_10.place(str(tmp_path), name) == str(tmp_path / "received")
+    assert files_0_10.place(str(tmp_path / "new"), "a.bin") == str(tmp_path / "new")
