@@ -17,6 +17,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 FRAMES_A_TURN = const(64)  # that are taken before others have their turn
+WAITING_MAX = const(8192)  # commands of a session that are done and wait for the log
 FRAME_MAX = const(65535)  # what the size of a frame can say
 
 
@@ -86,7 +87,7 @@ class Protocol(Sending):
         if head is None:
             return False
         flags, type_, _, channel, at, end = head
-        if not self.may_take(type_):
+        if not self.may_take(type_, channel):
             self.waiting = True
             return False
         start = receive.start
@@ -102,10 +103,16 @@ class Protocol(Sending):
             self.broker.held.append(self.connection)
         return False
 
-    def may_take(self, type_):
-        """False when what a frame asks for wants an answer, and answers wait in a number that is enough."""
+    def may_take(self, type_, channel):
+        """False when what a frame asks for wants an answer, and answers wait in a number that is enough; or when as many commands of its
+        session wait for the log, which has us go on."""
         if self.replies:
             self.flush()
+        session = self.attached.get(channel) if type_ == frame.COMMAND else None
+        if session is not None and session.waiting_count() >= WAITING_MAX:
+            session.write_waiting()
+            if session.waiting_count() >= WAITING_MAX:
+                return False
         return len(self.replies) < 2 * len(self.attached) + 2
 
     def control_frame(self, channel, flags, type_, octets, at, end):

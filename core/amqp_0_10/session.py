@@ -335,6 +335,10 @@ class Session:
         """True for a command that is executed and whose completion waits for the log."""
         return id_ in [each[1] for each in self.undurable] + [each[0] for each in self.transfers.values()]
 
+    def waiting_count(self):
+        """How many commands are executed and wait for the log."""
+        return len(self.undurable) + len(self.transfers)
+
     def lose(self):
         """The transport is lost: the session goes on without, or ends."""
         self.step("lose" if self.timeout_s else "release")

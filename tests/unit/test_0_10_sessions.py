@@ -1,6 +1,6 @@
 """AMQP 0-10, class session: sessions that live beyond their transport (core/amqp_0_10/sessions.py)."""
 
-from memory_store import MemoryStore, durable_broker
+from memory_store import MemoryStore, SlowStore, durable_broker
 from peer_0_10 import Peer, command, control, new_broker, transfer
 
 from leveret.core.amqp_0_10 import properties
@@ -408,6 +408,44 @@ def test_nothing_is_executed_twice_after_a_power_cut():
         again.publish(each, delivery=DURABLE)
     rounds(after)
     assert counts(after) == 3
+
+
+def test_what_was_executed_before_an_error_of_the_connection_is_not_executed_twice():
+    """Between connection.close and its answer the log has the work, and that it was done."""
+    store = MemoryStore()
+    broker = durable(store)
+    peer = lasting(broker)
+    peer.do("queue_declare", queue="q", durable=True)
+    rounds(broker)
+    peer.give(transfer(b"1", key="q", delivery=DURABLE) + b"\xff" * 12)
+    rounds(broker)
+    assert "connection_close" in [each[0] for each in peer.all()] and not peer.connection.closed
+    after = durable(store.cut())
+    again = lasting(after, again=True)
+    point(again, 1)
+    again.publish(b"1", delivery=DURABLE)
+    rounds(after)
+    assert counts(after) == 1
+
+
+def test_a_bounded_number_of_commands_waits_for_the_log():
+    """A medium that stalls, or is full, let a peer's commands wait without bound."""
+    store = SlowStore()
+    broker = durable(store)
+    peer = Peer(broker)
+    rounds(broker)
+    store.stalls = True
+    peer.do("queue_declare", queue="q", durable=True)
+    session = peer.connection.session.attached[0]
+    frames = command("execution_sync") * 100
+    taken = 1
+    for _ in range(100):
+        taken += peer.give(frames) // (len(frames) // 100)
+    assert len(session.undurable) == 8192 and not peer.connection.reading and taken < 10001
+    store.stalls = False
+    for _ in range(20):
+        rounds(broker)
+    assert peer.completed() == [(0, taken - 1)] and peer.connection.reading
 
 
 def test_what_no_commit_had_is_executed_after_a_power_cut():
