@@ -73,11 +73,16 @@ class Browsing(Subscription):
                     return False
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]
-                if (self.fits is None or self.fits(self.broker, message)) and not self.deliver(entry, message):
+                if self.wants(message) and not self.deliver(entry, message):
                     return False
                 self.passed[level] = position
             entry = entries[entry + layout.ENTRY_NEXT]
         return True
+
+    def wants(self, message):
+        """True for a message that passes the selector and has its body itself."""
+        broker = self.broker
+        return (broker.contents is None or broker.contents.has_body(message)) and (self.fits is None or self.fits(broker, message))
 
     def has_passed(self, level, position):
         """True for a place that it has come by; positions go around at 30 bits."""

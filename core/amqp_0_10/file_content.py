@@ -169,9 +169,11 @@ class Publish:
             return False
         if not is_large:
             copy(contents, content, incoming)
-        content.copied, content.referred = content.copied or not is_large, content.referred or is_large
+        content.copied = content.copied or not is_large
         content.touched = broker.uptime_s
         end_publish(session)
+        if is_large and content.token in contents.tokens():  # else it was returned, or refused: its sender may publish it elsewhere
+            content.referred = True
         return True
 
     @staticmethod

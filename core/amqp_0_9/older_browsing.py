@@ -65,7 +65,8 @@ class Browser:
                 if looked_at > LOOKS_MAX or steps > STEPS_MAX or session.outgoing.active() or session.replies:
                     return False
                 message = entries[entry + layout.ENTRY_MESSAGE]
-                if (self.fits is None or self.fits(broker, message)) and not self.deliver(entry, message):
+                has_body = broker.contents is None or broker.contents.has_body(message)
+                if has_body and (self.fits is None or self.fits(broker, message)) and not self.deliver(entry, message):
                     return False
                 self.passed[level] = position
             entry = entries[entry + layout.ENTRY_NEXT]

@@ -136,12 +136,17 @@ class BrowsingLink(Link):
                     return False, steps, looked_at
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]
-                if self.fits is None or self.fits(self.broker, message):
+                if self.wants(message):
                     if not self.deliver(message, entries[entry + layout.ENTRY_REDELIVERED] & 255):
                         return False, steps, looked_at
                 self.passed[level] = position
             entry = entries[entry + layout.ENTRY_NEXT]
         return True, steps, looked_at
+
+    def wants(self, message):
+        """True for a message that passes the filters and has its body itself."""
+        broker = self.broker
+        return (broker.contents is None or broker.contents.has_body(message)) and (self.fits is None or self.fits(broker, message))
 
     def has_passed(self, level, position):
         """True for a place that it has come by; positions go around at 30 bits."""

@@ -391,6 +391,10 @@ class Contents:
         if consumer not in self.readers and not consumer.queue.is_stream:
             needed("queue.wishes", "contents larger than messages").attach(self.broker, consumer, fits, False)
 
+    def has_body(self, message):
+        """False for a message whose body is a content: who browses does not see it."""
+        return fits(self.broker, message)
+
     def is_at_head(self, queue):
         """True when the next message of a queue refers to a content."""
         tables = self.broker.tables

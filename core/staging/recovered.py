@@ -78,6 +78,8 @@ def put_together(contents, pieces):
             content.kind, content.properties = struct.unpack(">i", end[:4])[0], end[4:]
             content.is_whole = True
             content.referred = content.is_marked = piece.is_referred
+    if not content.pieces:
+        return  # it was being removed
     content.touched = contents.broker.uptime_s
     contents.by_key[content.user, content.identifier] = contents.by_token[content.token] = content
 

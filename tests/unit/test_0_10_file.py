@@ -2,8 +2,11 @@
 
 from peer import Peer as Peer091
 from peer_0_10 import command, control
+from peer_1_0 import Peer as Peer10
 from peer_file import FILE, FilePeer, broker_of, content, octets
+from test_older import Old, consumed, waited
 
+from leveret.core.amqp_0_9 import spec_0_8
 from leveret.core.amqp_0_10 import structs
 from leveret.core.staging import contents as staging
 
@@ -545,3 +548,38 @@ def test_a_delivery_that_has_gone_before_its_open_ok_is_not_made():
             peer.do("file_open_ok", staged_size=0)
             assert [each[0] for each in peer.all() if each[0][:4] == "file"] == [], (large, how)
             assert not peer.broker.counters["internal_errors"] and not peer.connection.closed
+
+
+def test_browsers_pass_by_what_refers_to_a_content():
+    """They were shown an empty message, and message.acquire took the content's last one away."""
+    peer = started(argument_size_max=1024)
+    peer.send("a", octets(LARGE))
+    peer.publish(b"behind")
+    peer.all()
+    peer.do("message_subscribe", queue="q", destination="d", accept_mode=1, acquire_mode=1)
+    for unit in (0, 1):
+        peer.do("message_flow", destination="d", unit=unit, value=1000)
+    assert [body for _, body in peer.transfers()] == [b"behind"]
+    link = Peer10(peer.broker)
+    source = ("source", {"address": "/queues/q", "distribution-mode": "copy"})
+    link.attach("browser", 1, True, None, source=source)
+    link.credit(10, 1)
+    assert [each[1] for each in link.messages()] == [b"behind"]
+    old = Old(spec_0_8.HEADER, spec_0_8, peer.broker)
+    consumed(old, "b", {"x-filter-no-consume": True})
+    waited(old)
+    assert [each for each, _ in old.methods()] == ["basic_consume_ok", "basic_deliver"]
+    assert peer.broker.queues["q"].message_count() == 2
+
+
+def test_what_no_queue_has_taken_stays_for_another_publish():
+    """A large content is not staged again because its first key was wrong."""
+    peer = started()
+    peer.send("a", octets(LARGE), "nowhere", mandatory=True)
+    assert [each[0]["reply_code"] for each in peer.named("file_return")] == [312]
+    for _ in range(60):
+        peer.broker.tick((peer.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        peer.broker.run()
+    peer.do("file_publish", exchange="", routing_key="q", identifier="a")
+    peer.do("file_consume", queue="q", consumer_tag="c")
+    assert peer.take_file()[2] == octets(LARGE)

@@ -276,3 +276,23 @@ def test_a_mark_that_cannot_be_written_costs_no_content():
     reader = FilePeer(durable_broker(store.cut()))
     reader.do("file_consume", queue="q", consumer_tag="c")
     assert reader.take_file()[2] == body
+
+
+def test_a_content_whose_removal_was_cut_does_not_come_back():
+    """Its first piece has gone, others not yet: nothing of it is promised any room."""
+    body = octets(LARGE)
+    store = Stores()
+    for name in (b"one", b"two"):
+        peer = FilePeer(durable_broker(store), name=name)
+        peer.do("file_open", identifier="a", content_size=LARGE)
+        staged = peer.named("file_open_ok")[0][0]["staged_size"]
+        peer.give(content("file_stage", body[staged:])[:10500])
+        store = store.cut()
+    assert len(store.other.segments) == 2
+    store.other.remove(min(store.other.segments))
+    broker = durable_broker(store)
+    assert not broker.contents.by_token
+    for _ in range(6):
+        broker.tick((broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        broker.run()
+    assert not store.other.segments
