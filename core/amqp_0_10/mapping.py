@@ -345,6 +345,8 @@ def send_exception(session, condition, text):
 def say_exception(session, condition, text):
     """execution.exception, and the detach behind it."""
     session.kept = {}
+    if session.replay_at is not None:  # nothing more is sent again
+        session.replay_at, session.has_point = None, False
     octets = text.encode("utf-8")[:1000]
     fields = {"error_code": error_code(condition), "description": str(octets, "utf-8", "ignore")}
     if session.name_of is not None:

@@ -274,11 +274,15 @@ class Session:
         self.session.control(self.number, name, fields)
 
     def command(self, name, fields, header=None):
-        """Send a command of ours without a body, perhaps with a header segment (bytes)."""
-        self.say_point()
+        """Send a command of ours without a body, perhaps with a header segment (bytes); while others are sent again it goes behind them."""
         octets = structs.write_command(name, fields)
-        if self.timeout_s:
+        if self.timeout_s or self.replay_at is not None:
             replay.keep(self, octets, header)
+        if self.replay_at is not None:
+            self.count()
+            self.session.wants_to_write(self)
+            return
+        self.say_point()
         self.count()
         self.send_command(octets, header)
 

@@ -156,6 +156,45 @@ def test_transfers_that_were_not_completed_are_sent_again_with_their_ids():
     assert sent(again) == [(3, b"3")]
 
 
+def numbered(peer):
+    """[(id, name)] of the commands that have come."""
+    ids, came = None, []
+    for name, fields, _, _, _ in peer.all():
+        if name == "session_command_point":
+            ids = fields["command_id"]
+        elif not name.startswith(("session", "connection")):
+            came.append((ids, name))
+            ids += 1
+    return came
+
+
+def attached_again(broker, peer, *frames):
+    """A session that goes on on another transport: what has come when the peer had sent all of these."""
+    again = Peer(broker, attaches=False)
+    point_ = control("session_command_point", command_id=peer.ids, command_offset=0)
+    again.give(control("session_attach", name=b"s") + point_ + b"".join(frames))
+    return numbered(again)
+
+
+def test_a_command_of_ours_goes_behind_what_is_sent_again():
+    """Its id is behind theirs: sent before them, or between two, it made the peer count all of them wrong."""
+    broker, peer = ready()
+    peer.do("queue_declare", queue="idle")
+    cut(peer)
+    came = attached_again(broker, peer, transfer(b"x", key="idle", delivery={"immediate": True}, accept_mode=0))
+    assert came == [(0, "message_transfer"), (1, "message_transfer"), (2, "message_transfer"), (3, "message_reject")]
+
+
+def test_an_exception_while_commands_are_sent_again_has_an_id_of_its_own():
+    broker, peer = ready(count=0)
+    for _ in range(3):
+        peer.publish(b"x" * 3500)
+    sent(peer)
+    cut(peer)
+    came = attached_again(broker, peer, command("message_cancel", destination="none"))
+    assert came == [(0, "message_transfer"), (1, "message_transfer"), (3, "execution_exception")]
+
+
 def test_transfers_that_are_accepted_are_in_a_gap():
     """session.gap: "command ranges for which there will be no further data forthcoming"."""
     broker, peer = ready()
