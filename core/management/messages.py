@@ -59,8 +59,8 @@ class Holder:
 
 
 def get(broker, user, name, count, outcome, octets_max, body_max):
-    """Look at up to `count` messages at the head of a queue, as many as have `octets_max` octets of bodies together, each cut to
-    `body_max`; then settle them as `outcome` says (outcomes.py): a list of dicts, or None: they are on their way, try again. Raises
+    """Look at up to `count` messages at the head of a queue, as many as have `octets_max` octets together, with bodies that are each cut
+    to `body_max`; then settle them as `outcome` says (outcomes.py): a list of dicts, or None: they are on their way, try again. Raises
     ProtocolError."""
     check(broker, user, READ, "queue", name)
     queue = broker.topology.queue(name, nobody)
@@ -93,12 +93,13 @@ def gather(broker, holder, queue, got, count, octets_max, body_max):
         if state != getting.READY:
             return state == getting.LATER
         entry = queue.head()
+        octets = tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
         item = shown(tables, tables.entries[entry + layout.ENTRY_MESSAGE], body_max)
         item["redelivered"] = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 > 0
         hot.next_number(tables.channels, holder.handle + layout.CHANNEL_TAG)
         getting.get(broker, holder, queue, False)
         item["left"] = queue.message_count()
-        octets_max -= len(item["body"])
+        octets_max -= octets - item["size"] + len(item["body"])
         got.append(item)
     return False
 

@@ -6,6 +6,7 @@ log has what it says. A verb that goes in turns, as the deletion of a queue with
 
 import base64
 import binascii
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -15,9 +16,9 @@ from ...core.errors import ACCESS_REFUSED, ProtocolError
 from ...core.management import messages, rabbitmq_definitions
 from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, UNROUTABLE, nobody
 from . import answers
-from .answers import Answer, Refused, bad
+from .answers import Answer, Piece, Refused, bad
 from .call import Call, flag, number, text
-from .listing import Row, Work
+from .listing import AT_ONCE, Row, Work
 from .properties import octets_and_columns, shown
 from .shapes import DEFAULT_NAME, properties_key
 from .views import the_binding, the_connection, the_exchange, the_queue
@@ -262,23 +263,71 @@ def get(call: Call) -> Work:
     if mode not in ACKMODES:
         raise bad(f"unsupported_ackmode: {mode[:64]}")
     cut = number(given, "truncate", GET_OCTETS, 0, 1 << 30)
+    held = yield from hold(call, GET_OCTETS)
     got = yield from some(call, queue.name, min(count, GET_MAX), ACKMODES[mode], min(cut, GET_OCTETS))
+    number_ = call.server.promised()
     rows = []
-    for each in got:
+    got.reverse()
+    while got:
+        each = got.pop()
         body, how = shown_body(each["body"], encoding)
         rows.append(
-            {
-                "payload_bytes": each["size"],
-                "redelivered": each["redelivered"],
-                "exchange": each["exchange"],
-                "routing_key": each["key"].decode("utf-8", "replace"),
-                "message_count": each["left"],
-                "properties": shown(each["properties"]),
-                "payload": body,
-                "payload_encoding": how,
-            }
+            answers.written(
+                {
+                    "payload_bytes": each["size"],
+                    "redelivered": each["redelivered"],
+                    "exchange": each["exchange"],
+                    "routing_key": each["key"].decode("utf-8", "replace"),
+                    "message_count": each["left"],
+                    "properties": shown(each["properties"]),
+                    "payload": body,
+                    "payload_encoding": how,
+                }
+            )
         )
-    return answers.of(rows, call.server.promised())
+        if len(rows) % AT_ONCE == 0:
+            yield
+    held.resize(sum(len(row) for row in rows))
+    return Answer(200, pieces(rows, held), number=number_)
+
+
+def hold(call: Call, size: int) -> Work:
+    """A Held of so many octets, when there is room for them. Raises Refused."""
+    began = call.broker.uptime_ms
+    while call.server.body_size + size > call.server.bodies_max:
+        if call.broker.uptime_ms - began > WAIT_MS:
+            raise Refused(503, "service_unavailable", "too many large requests at a time")
+        yield
+    return Held(call.server, size)
+
+
+class Held:
+    """Octets that a request holds, counted with the bodies of all (server.py) as long as this object is there."""
+
+    def __init__(self, server: Any, size: int) -> None:
+        self.server = server
+        self.size = 0
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """It holds so many now."""
+        self.server.body_size += size - self.size
+        self.size = size
+
+    def __del__(self) -> None:
+        self.resize(0)
+
+
+def pieces(rows: list[bytes], held: Held) -> Iterator[Piece]:
+    """Rows as a JSON list, AT_ONCE a piece; what has gone is not held."""
+    rows.reverse()
+    before = b"["
+    while rows:
+        piece = before + b",".join([rows.pop() for _ in range(min(AT_ONCE, len(rows)))])
+        held.resize(sum(len(row) for row in rows))
+        yield piece
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
 
 
 def some(call: Call, name: str, count: int, outcome: int, cut: int) -> Work:

@@ -8,6 +8,8 @@ import pika
 import pytest
 from api import Api, Served, queue
 
+from leveret.ports.http import changes
+
 
 @pytest.fixture
 def client(served):
@@ -233,6 +235,50 @@ def test_an_argument_that_json_cannot_write_does_not_end_the_list(api, client):
 )
 def test_what_is_no_text_and_no_number_is_refused(api, method, path, body):
     assert api.do(method, path, body, 400)["error"] == "bad_request"
+
+
+def test_millions_of_values_hold_nobody_up_and_long_texts_are_no_values(api):
+    given = b'{"arguments": {"x": [' + b"[]," * 1000000 + b"[]]}}"
+    assert api.do("PUT", queue("calls.values"), given, 413)["error"] == "content_too_large"
+    api.put_queue("calls.values")
+    body = '{"a": [1, "\\"]},' * 60000
+    assert api.publish("calls.values", body)
+    assert api.messages("calls.values")[0]["payload"] == body
+
+
+def test_a_get_has_4_mib_with_the_properties_and_is_held_piece_by_piece(api, client):
+    api.put_queue("calls.headers")
+    headers = {f"h{at}": "y" * 200 for at in range(100)}
+    channel = client.channel()
+    for _ in range(250):
+        channel.basic_publish("", "calls.headers", b"", pika.BasicProperties(headers=headers))
+    client.process_data_events(0)
+    got = api.messages("calls.headers", count=1000)
+    assert 150 < len(got) < 250 and got[0]["properties"]["headers"] == headers
+    assert [each["message_count"] for each in got] == list(range(249, 249 - len(got), -1))
+
+
+def test_what_a_get_holds_is_counted_until_it_has_gone():
+    class Counting:
+        body_size = 0
+
+    for count in (0, 1, 10, 25):
+        rows = [b'{"a":%d}' % at for at in range(count)]
+        held = changes.Held(Counting, 100)
+        assert Counting.body_size == 100
+        made = changes.pieces(list(rows), held)
+        del held
+        octets, sizes = b"", []
+        for piece in made:
+            octets += piece
+            sizes.append(Counting.body_size)
+        assert json.loads(octets) == [{"a": at} for at in range(count)] and (count < 11 or sizes[0] > sizes[1])
+        del made
+        assert Counting.body_size == 0
+    made = changes.pieces([b"1"], changes.Held(Counting, 100))  # nobody takes it
+    assert Counting.body_size == 100
+    del made
+    assert Counting.body_size == 0
 
 
 def test_a_file_of_definitions_has_a_name_of_ascii(api):
