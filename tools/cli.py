@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
+    leveret serve | status | list | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
@@ -18,6 +18,7 @@ from .usage import UsageError
 COMMANDS = (
     ("serve", "run a broker"),
     ("status", "show what a running broker holds and has done"),
+    ("list", "list queues, streams, connections, exchanges, bindings, users, permissions or policies of a running broker"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
     ("limits", "show what a broker's limits add up to here, and what they are"),
     ("board", "show what a board's memory goes to, and whether its limits fit"),

@@ -73,7 +73,7 @@ def add_arguments(parser):
         help="what all limits may add up to, as 256M: those that the file does not give "
         "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)",
     )
-    parser.add_argument("--log-level", choices=LEVELS, default="info", help="sentences of less weight are not told (default: info)")
+    parser.add_argument("--log-level", choices=tuple(LEVELS), default="info", help="sentences of less weight are not told (default: info)")
     parser.add_argument(
         "--log-format", choices=FORMATS, help="of the lines on standard error (default: journald where it reads them, else text)"
     )

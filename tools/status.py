@@ -1,4 +1,4 @@
-"""`leveret status [URL]`: what a running broker holds and has done, as plain text.
+"""`leveret status [URL]`: what a running broker holds and has done, as plain text; with --json the same as one object.
 
 One fact a line: a word, a space, the rest. The order and the words stay: scripts may read them.
 
@@ -32,6 +32,7 @@ COLUMNS = {
 def add_arguments(parser):
     """The subcommand's arguments."""
     parser.add_argument("url", nargs="?", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
+    parser.add_argument("--json", action="store_true", help="one object: overview, counters, queues, streams, connections")
 
 
 def word(value):
@@ -78,6 +79,10 @@ def run(options):
     except manage.ManageFailed as error:
         print(f"leveret status: {error}", file=sys.stderr)
         return 1
+    if options.json:
+        counters = {name: count for each in items.pop("counters", []) for name, count in each.items()}
+        print(json.dumps(dict(items, overview=first["overview"], counters=counters), indent=1, sort_keys=True))
+        return 0
     for line in lines(first["overview"], items):
         print(line)
     return 0

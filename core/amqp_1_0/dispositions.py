@@ -10,10 +10,10 @@ from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
+from ..wire.holding import NO_ROOM, NOT_YET, WRITTEN
 from . import hot_out, modified
 from .bounds import FLOW_ROOM
 from .conditions import INVALID_FIELD, SessionError, error_of
-from .sending import NO_ROOM, NOT_YET, WRITTEN
 
 _EMPTY: "dict" = {}
 SETTLE_ROOM = 512  # octets of a disposition with an error
@@ -39,7 +39,7 @@ class Run:
 
 
 def write(session):
-    """Write the dispositions that may be sent now; one of sending.py's answers."""
+    """Write the dispositions that may be sent now; one of wire/holding.py's answers."""
     settle = write_settled(session)
     if settle == NO_ROOM:
         return NO_ROOM
@@ -273,7 +273,7 @@ def name_only(state):
 
 
 def write_settled(session):
-    """Write the settlements that follow the peer's outcomes; one of sending.py's answers."""
+    """Write the settlements that follow the peer's outcomes; one of wire/holding.py's answers."""
     count, answer = 0, WRITTEN
     for first, last, state, number in session.settled:
         if not session.session.is_durable(number):

@@ -5,17 +5,12 @@ the states of sessions and links until there is room (Session.write_waiting). Ea
 a delivery.
 """
 
-from ..wire.holding import Holding
+from ..wire.holding import NO_ROOM, WRITTEN, Holding
 from . import composites, frame, link_out
 from .bounds import response_size_max
 
 if False:  # for the type checker alone
     from typing import Any
-
-# What writing came to (Session.write_waiting).
-NO_ROOM = 0
-WRITTEN = 1
-NOT_YET = 2  # the log is not durable that far
 
 
 class Sending(Holding):

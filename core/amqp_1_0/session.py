@@ -13,11 +13,11 @@ from ..broker.promises import Promises
 from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import RELEASED
+from ..wire.holding import NO_ROOM, NOT_YET, WRITTEN
 from . import dispositions, hot_out, hot_row, link_management, mapping
 from .bounds import FLOW_ROOM, HANDLE_MAX, OUTGOING_WINDOW, WINDOW
 from .conditions import SessionError
 from .outgoing import Outgoing
-from .sending import NO_ROOM, NOT_YET, WRITTEN
 from .states import SESSION
 
 if False:  # for the type checker alone

@@ -3,6 +3,11 @@
 if False:  # for the type checker alone
     from typing import Any
 
+# What writing came to.
+NO_ROOM = 0
+WRITTEN = 1
+NOT_YET = 2  # the log is not durable that far
+
 
 class Holding:
     """The base of a Protocol. `held`: whose complete message waits (a session, a link), or None."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -75,6 +76,54 @@ def test_status_has_one_fact_a_line(serve):  # noqa: F811 - a fixture
     known = ("product", "virtual_host", "uptime_ms", "publishers", "memory", "total", "counter", "queue", "stream", "connection")
     assert all(line.split(" ")[0] in known for line in lines)
     connection.close()
+
+
+def test_list_has_a_table_with_a_head_and_json(serve, tmp_path):  # noqa: F811 - a fixture
+    document = {
+        "exchanges": [dict(DEFINITIONS["exchanges"][0], arguments={"alternate-exchange": "amq.fanout"})],
+        "queues": [dict(DEFINITIONS["queues"][1], name=name) for name in ("b", "a b")],
+        "bindings": [dict(DEFINITIONS["bindings"][0], destination="a b")],
+        "policies": [{"name": "p", "vhost": "/", "pattern": "^b$", "apply-to": "queues", "definition": {"max-length": 9}, "priority": 2}],
+    }
+    path = tmp_path / "definitions.json"
+    path.write_text(json.dumps(document))
+    server = serve("--listen", "amqp://127.0.0.1:0", "--definitions", str(path))
+    connection = server.connect()
+    connection.channel().basic_publish("e", "a.1", b"12345")
+    for what, rows in (
+        (
+            "queues",
+            [
+                ["name", "messages", "unsettled", "octets", "consumers", "full", "policy", "type"],
+                ['"a b"', "1", "0", "5", "0", "no", "-", "classic"],
+                ["b", "0", "0", "0", "0", "no", "p", "classic"],
+            ],
+        ),
+        (
+            "exchanges",
+            [
+                ["name", "type", "durable", "auto_delete", "internal", "arguments"],
+                ["e", "topic", "yes", "no", "no", '{"alternate-exchange":"amq.fanout"}'],
+            ],
+        ),
+        ("policies", [["name", "pattern", "apply-to", "priority", "definition"], ["p", "^b$", "queues", "2", '{"max-length":9}']]),
+        ("users", [["name", "tags"]]),
+    ):
+        status, output, told = command("list", what, url_of(server))
+        lines = output.splitlines()
+        assert (status, [re.split("  +", line) for line in lines]) == (0, rows), output
+        starts = [[line.index(cell) for cell in row] for line, row in zip(lines, rows)]
+        assert all(each[:2] == starts[0][:2] for each in starts), "columns stand below each other"
+        assert bool(told) == (what == "users")
+    status, output, _ = command("list", "bindings", url_of(server), "--json")
+    wanted = {"source": "e", "destination_type": "queue", "destination": "a b", "routing_key": "a.#", "arguments": {}}
+    assert (status, json.loads(output)) == (0, [wanted])
+    status, output, _ = command("status", url_of(server), "--json")
+    told = json.loads(output)
+    assert status == 0 and told["overview"]["product"] == "Leveret" and told["counters"]["published"] >= 1
+    assert [each["user"] for each in told["connections"]] == ["guest", "guest"] and {"b", "a b"} < {each["name"] for each in told["queues"]}
+    connection.close()
+    assert command("list", "queues", "amqp://guest:guest@127.0.0.1:1/")[0] == 1
 
 
 def test_status_over_a_serial_line(serve):  # noqa: F811 - a fixture

@@ -18,7 +18,7 @@ def modules(path, name):
 
 def test_every_module_of_core_can_be_imported():
     path = leveret.core.errors.__file__.replace("\\", "/").rsplit("/", 1)[0]
-    names = list(modules(path, "leveret.core"))
+    names = sorted(modules(path, "leveret.core"))
     assert "leveret.core.errors" in names
     for name in names:
         try:
