@@ -5,7 +5,7 @@ is."""
 ROWS = (
     ("link_count_max", 2048, 16, 1, 1 << 20),
     ("target_count_max", 256, 2, 0, 65535),
-    ("staged_count_max", 32, 1, 0, 65535),
+    ("staged_count_max", 16, 1, 0, 65535),
     ("staged_memory_max", 4 << 20, 4096, 0, 1 << 40),
     ("staged_size_max", 1 << 32, 0, 0, 1 << 50),
     ("staged_age_s", 86400, 86400, 1, 1 << 30),

@@ -6,14 +6,19 @@ A line for each; one that begins with a space goes on with the meaning of the on
 behind it where it is a function of them (256K, 1M, 1G, 1T: so many octets); a default is JSON.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+
+if False:  # for the type checker alone: `typing` takes 200 KB of a broker that is idle
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Kind = tuple[Any, ...]
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-Kind = tuple[Any, ...]
 
 
 def octets_of(text: str) -> int | None:

@@ -16,7 +16,6 @@ from leveret.core.management.rabbitmq_definitions import SECTIONS
 from leveret.core.version import PRODUCT, VERSION
 from leveret.ports.store_file import private
 
-from . import manage
 from .usage import UsageError
 
 ORDER = (
@@ -37,6 +36,8 @@ VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 
 def add_arguments(parser):
     """The subcommand's arguments."""
+    from . import manage  # a client, which a broker that reads a file has no use for: 300 KB
+
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, option, text in (
         ("export", "--from", "write the definitions of a running broker to a file"),
@@ -165,6 +166,8 @@ def counted(loaded):
 
 def run(options):
     """Export or import; the exit status."""
+    from . import manage
+
     document = None
     if options.action == "import":
         document = read(options.file)

@@ -52,7 +52,7 @@ LEAST = {
     "staged_count_max": 1,
     "staged_memory_max": 65536,
 }
-STEPS = 256  # from LEAST to GATEWAY
+STEPS = 1024  # from LEAST to GATEWAY
 HEADS = 2048  # octets of a send buffer beside the properties of a delivery
 TLS_CONNECTION = 60000  # octets that OpenSSL takes for a connection
 WEB_SOCKET = 73728  # octets that the WebSocket layer takes for a connection at most: ports/web_socket.py, MEMORY; a test compares

@@ -3,20 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..setting_rows import Kind, reading, rows
+from ..setting_rows import reading, rows
 from ..settings import Table
+
+if False:  # for the type checker alone
+    from ..setting_rows import Kind
 
 RETRY_S = 60
 ROWS_PER_EPOCH_MAX = 100_000
 _IGNORED = ("path",)
 
 
-def count(words: str, least: int) -> Kind:
+def count(words: str, least: int) -> "Kind":
     """The kind of a whole number that is given as a text of digits."""
     return reading(words, lambda text: int(text) if text.isdecimal() and len(text) < 20 and int(text) >= least else None)
 
 
-def word(*words: str) -> Kind:
+def word(*words: str) -> "Kind":
     """The kind of one of a few words, in any case."""
     return reading(" or ".join(words), lambda text: next((word for word in words if word.lower() == text.lower()), None))
 
