@@ -5,7 +5,7 @@ import struct
 
 from ..log.segments import Reader
 from ..memory import layout
-from ..message.formats import NUMBER, STORED
+from . import stored
 from .content import OPENED, OVERHEAD, PART, PART_SIZE, REFERRED, VERSION, WHOLE, Content, Piece
 
 
@@ -90,16 +90,15 @@ def hold_queues(contents, tokens):
     for token in tokens:
         if token in contents.by_token:
             contents.by_token[token].referred = True
+    messages = dict.fromkeys(stored.all_in(tables), True)
+    entries = tables.entries
+    for entry in range(0, len(entries) - layout.ENTRY_WIDTH + 1, layout.ENTRY_WIDTH):
+        if entries[entry + layout.ENTRY_MESSAGE] in messages:  # ready, or held by a prepared branch; a free record holds a queue too many
+            queue = broker.queue_objects.get(entries[entry + layout.ENTRY_QUEUE])
+            if queue is not None and not queue.is_stream:
+                contents.hold(queue)
     for queue in broker.queues.values():
-        if queue.is_stream:
-            continue
-        entry = queue.head()
-        while entry != layout.NONE:
-            message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            if tables.messages[message + layout.MESSAGE_KIND] & NUMBER == STORED:
-                break
-            entry = tables.entries[entry + layout.ENTRY_NEXT]
-        if entry != layout.NONE or queue.is_paging():
+        if not queue.is_stream and queue.is_paging():
             contents.hold(queue)
             for content in contents.by_token.values():
-                content.referred = content.referred or content.is_whole and queue.is_paging()
+                content.referred = content.referred or content.is_whole

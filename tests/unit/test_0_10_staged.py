@@ -296,3 +296,27 @@ def test_a_content_whose_removal_was_cut_does_not_come_back():
         broker.tick((broker.now + 500) & 0x3FFFFFFF, 1700000000)
         broker.run()
     assert not store.other.segments
+
+
+def test_a_prepared_branch_that_has_a_content_gives_it_back_to_who_reads_contents():
+    """Behind a restart: the queue has no such message, until the branch is rolled back."""
+    xid = {"format": 1, "global_id": b"g", "branch_id": b"b"}
+    store = Stores()
+    peer = FilePeer(durable_broker(store))
+    peer.do("queue_declare", queue="q", durable=True)
+    peer.send("a", octets(LARGE))
+    peer.do("dtx_select")
+    peer.do("dtx_start", xid=xid)
+    peer.do("file_consume", queue="q", consumer_tag="c")
+    peer.do("file_ack", delivery_tag=peer.take_file()[3]["delivery_tag"])
+    peer.do("dtx_end", xid=xid)
+    peer.do("dtx_prepare", xid=xid)
+    broker = durable_broker(store.cut())
+    others = Peer091(broker)
+    assert not others.consume("q", "others", no_ack=True)
+    again = FilePeer(broker)
+    again.do("dtx_select")
+    again.do("dtx_rollback", xid=xid)
+    assert broker.queues["q"].message_count() == 1 and not others.contents()
+    again.do("file_consume", queue="q", consumer_tag="c")
+    assert again.take_file()[2] == octets(LARGE)
