@@ -52,8 +52,8 @@ class Branch(Transaction):
         self.outcome = OK  # of one that is decided
         self.associated: "list" = []  # sessions that work in it
         self.suspended: "list" = []  # sessions that will go on
-        self.timeout_s = 0
-        self.began_s = broker.uptime_s
+        self.timeout_s = default_timeout_s(broker)
+        self.began_s = broker.uptime_s  # of one that is doomed: since when it is
         self.refused = 0
         self.handle = layout.NONE
         self.consumers: "dict" = {}
@@ -166,14 +166,22 @@ class Branches:
         """A branch can only be rolled back: what it holds goes back now."""
         if not branch.doom:
             branch.doom = status
+            branch.began_s = self.broker.uptime_s
             self.let_go(branch)
 
     def tick(self):
-        """Branches that take too long are rolled back (dtx.set-timeout)."""
+        """Branches that take too long are rolled back (dtx.set-timeout), and forgotten when nobody has asked for as long as the default
+        timeout: their transaction manager is gone, and it says nothing of a branch that it has not prepared."""
         for branch in list(self.by_xid.values()):
-            is_late = branch.timeout_s and self.broker.uptime_s - branch.began_s > branch.timeout_s
-            if is_late and branch.state == "active" and branch.sender is None:  # else its commit takes effect
+            most = default_timeout_s(self.broker) if branch.doom else branch.timeout_s
+            if not most or self.broker.uptime_s - branch.began_s <= most:
+                continue
+            if branch.state != "active" or branch.sender is not None:
+                continue  # it is prepared, or its commit takes effect
+            if not branch.doom:
                 self.doom(branch, RBTIMEOUT)
+            elif not branch.associated and not branch.suspended:
+                self.forget(branch)
 
     # Prepare and commit
 
@@ -378,6 +386,11 @@ class Branches:
                 branch.hold(entry)
                 branch.took(1)
             entry = behind
+
+
+def default_timeout_s(broker):
+    """The timeout of a branch for which none is set, seconds: as long as a consumer may keep a delivery; 0: none."""
+    return (broker.limits.consumer_timeout_ms + 999) // 1000
 
 
 def name_in_log(xid):

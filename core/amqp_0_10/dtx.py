@@ -155,13 +155,14 @@ def dtx_recover(session, fields):
 
 
 def dtx_get_timeout(session, fields):
-    """Get-timeout; 0: none, the default."""
+    """Get-timeout; 0: none."""
     return {"timeout": branch_of(session, fields, False).timeout_s}
 
 
 def dtx_set_timeout(session, fields):
     """Set-timeout: in seconds from the start of the branch; 0: the default."""
-    branch_of(session, fields, False).timeout_s = fields["timeout"] or 0
+    branch = branch_of(session, fields, False)
+    branch.timeout_s = fields["timeout"] or branches.default_timeout_s(session.broker)
 
 
 def left(session):

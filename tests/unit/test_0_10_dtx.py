@@ -200,7 +200,7 @@ def test_timeouts():
     """dtx.set-timeout: "A value of zero resets the timeout value to the default value"."""
     broker, peer = ready()
     start(peer)
-    assert ask(peer, "dtx_get_timeout", xid=X) == {"timeout": 0}
+    assert ask(peer, "dtx_get_timeout", xid=X) == {"timeout": 1800}
     peer.do("dtx_set_timeout", xid=X, timeout=5)
     assert ask(peer, "dtx_get_timeout", xid=X) == {"timeout": 5}
     peer.publish(b"x")
@@ -208,6 +208,37 @@ def test_timeouts():
     peer.publish(b"y")
     assert ask(peer, "dtx_end", xid=X) == RBTIMEOUT
     assert ask(peer, "dtx_rollback", xid=X) == RBTIMEOUT and counts(broker) == 0
+
+
+def later(broker, seconds):
+    """Time passes."""
+    broker.tick(broker.now + 1000 * seconds, broker.seconds + layout.EPOCH + seconds)
+
+
+def test_a_branch_whose_manager_is_gone_is_rolled_back_and_forgotten():
+    """The work of a branch that has ended, and that nobody prepared, was held until the broker ended; dtx.recover does not list it."""
+    broker, peer = ready()
+    left = broker.tables.transactions_left
+    peer.publish(b"old")
+    peer.subscribe(accept=0)
+    peer.transfers()
+    start(peer)
+    peer.do("message_accept", transfers=[(0, 0)])
+    assert ask(peer, "dtx_end", xid=X) == OK
+    peer.do("dtx_set_timeout", xid=X, timeout=7)
+    peer.do("dtx_set_timeout", xid=X, timeout=0)
+    work(peer, xid=Y)
+    assert ask(peer, "dtx_prepare", xid=Y) == OK
+    peer.connection.finish()
+    later(broker, 1700)
+    assert counts(broker) == 0
+    later(broker, 101)
+    broker.run()
+    assert counts(broker) == 1 and len(broker.beyond.branches.by_xid) == 2
+    later(broker, 1801)
+    assert [branch.state for branch in broker.beyond.branches.by_xid.values()] == ["prepared"]
+    manager = ready(broker, b"manager", False)[1]
+    assert ask(manager, "dtx_rollback", xid=Y) == OK and broker.tables.transactions_left == left
 
 
 def test_a_branch_that_a_session_has_suspended_is_not_prepared_and_not_committed():
