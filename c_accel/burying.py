@@ -12,7 +12,7 @@ from ._hot import ffi, lib
 
 ROWS = 1024  # a power of two: twice what Python keeps
 TARGETS_MAX = 4  # queues of one letter: leveret_letter of hot.h
-A_ROUND = 1024  # letters between two looks at anything else
+A_ROUND = 1024  # letters between two looks at anything else; 4 MiB of them
 OBJECTS = 800  # octets of those that hold a row's octets
 LOG_ROOM = 1 << 20  # octets of letters that one call may have the log take
 
@@ -93,7 +93,8 @@ class Burying:
             self.flush()
 
     def flush(self):
-        """Count and log the letters that C has made. When the log raises, they stay in their list, for the next time."""
+        """Count and log the letters that C has made. Where the log raises they stay in their queues, and no restart finds them: what the
+        caller has done beside them counts."""
         table = self.table
         if table.sent:
             self.broker.counters["dead_lettered"] += table.sent
@@ -102,5 +103,11 @@ class Burying:
             lib.leveret_swap_letters(self.engine.pointers)
             try:
                 self.broker.journal.log_pushed()
+            except Exception as error:  # no memory for their octets
+                state = self.engine.tables.state
+                state[layout.STATE_LOGGED_HEAD] = layout.NONE
+                for place in (layout.STATE_LOGGED_OCTETS, layout.STATE_LOGGED_COUNT, layout.STATE_LOGGED_PLACES):
+                    state[place] = 0
+                self.broker.guard.trouble("dead letters%s", "", error)
             finally:
                 lib.leveret_swap_letters(self.engine.pointers)

@@ -100,7 +100,7 @@ typedef struct {
 typedef struct {
     leveret_letter *rows;
     int32_t mask;
-    int32_t left; /* of them, in this round */
+    int32_t left; /* of them, in this round; a large one counts as many */
     int32_t sent; /* not counted by Python yet */
     int32_t logged_head; /* a list as that of STATE_LOGGED_HEAD: nothing that fails drops these */
     int32_t logged_tail;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { HEADERS = 0x20, NOT_HERE = 0x0103, TABLE_MAX = 1 << 24, SPARE = 2 };
+enum { HEADERS = 0x20, NOT_HERE = 0x0103, SPARE = 2, COPIED = 4096 /* octets that take as long as a letter without them */ };
 
 /* Where the size of the headers stands in properties that were checked, or would stand. */
 static int32_t headers_at(const uint8_t *properties)
@@ -225,7 +225,7 @@ static void bury(const leveret_tables *t, int32_t entry)
     }
     drop(t, entry);
     l->sent += 1;
-    l->left -= 1;
+    l->left -= 1 + l->blocks * t->state[STATE_BLOCK_SIZE] / COPIED;
 }
 
 int32_t leveret_expire_letter(const leveret_tables *t, int32_t queue, int32_t entry)

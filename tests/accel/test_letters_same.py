@@ -46,11 +46,11 @@ GIVEN = (
 COUNTED = ("published", "expired", "dropped_head", "rejected", "dead_lettered", "dead_letters_lost", "settled", "internal_errors")
 
 
-def new_side(form, durable):
+def new_side(form, durable, **given):
     """(broker, its store) with an engine."""
     before, engine.chosen = engine.chosen, form
     store = MemoryStore()
-    limits = {"arena_size": 1 << 20, "message_count_max": 4000, "entry_count_max": 8000}
+    limits = dict({"arena_size": 1 << 20, "message_count_max": 4000, "entry_count_max": 8000}, **given)
     try:
         broker = durable_broker(store, size_max=1 << 24, segment_size=1 << 16, **limits)[0] if durable else new_broker(**limits)
     finally:
@@ -184,3 +184,56 @@ def test_a_dead_letter_goes_where_its_own_headers_lead(kind):
         assert [broker.queues[name].message_count() for name in ("north", "south")] == [each, each], form
         made = broker.tables.engine.burying if form is c_accel.Engine else None
         assert form is engine.Plain or (made is not None) == (kind == "topic")
+
+
+def test_a_round_has_so_many_octets_of_letters():
+    """The bodies of a thousand large ones would keep every connection waiting."""
+    broker, _ = new_side(c_accel.Engine, False, arena_size=1 << 24, content_size_max=1 << 16)
+    peer = Peer(broker)
+    broker.tick(1000, layout.EPOCH + 5000)
+    peer.declare("dead")
+    peer.declare("brief", arguments=dict(LETTER, **{"x-message-ttl": 100}))
+    for size in (0, 0) + 128 * (60000,):
+        peer.publish("brief", b"b" * size)
+        if size == 0:
+            broker.tick(broker.now + 200, layout.EPOCH + 5000)
+    broker.run()
+    broker.tick(broker.now + 200, layout.EPOCH + 5000)
+    assert 60 < broker.queues["dead"].message_count() < 75
+    for _ in range(3):
+        broker.run()
+        broker.tick(broker.now + 50, layout.EPOCH + 5000)
+    assert broker.queues["dead"].message_count() == 130
+
+
+def test_letters_that_the_log_refuses_cost_nobody_a_confirm(monkeypatch):
+    """They stay where they are, and consumers get them; the publishes that made them are logged and confirmed."""
+    broker, _ = new_side(c_accel.Engine, True)
+    peer = Peer(broker)
+    broker.tick(1000, layout.EPOCH + 5000)
+    peer.declare("dead", durable=True)
+    peer.declare("one", durable=True, arguments=dict(LETTER, **{"x-max-length": 1}))
+    peer.give(encoded("confirm_select", 1, False))
+    for number in range(4):
+        peer.publish("one", b"%d" % number, given={"delivery_mode": 2})
+    burying, log_pushed = broker.tables.engine.burying, broker.journal.log_pushed
+
+    def refuses_letters():
+        if burying.table.logged_head != layout.NONE:  # that of the publishes, which are next
+            raise MemoryError
+        log_pushed()
+
+    for again in range(2):
+        monkeypatch.setattr(broker.journal, "log_pushed", refuses_letters if again == 0 else log_pushed)
+        peer.give(
+            b"".join([content(1, "", "one", b"%d" % number, {"delivery_mode": 2}) for number in range(4 + 9 * again, 13 + 9 * again)])
+        )
+        broker.run()
+    assert broker.counters["internal_errors"] > 0 and not peer.connection.closed
+    Steps(1).step(broker)
+    peer.give(encoded("basic_consume", 1, 0, "dead", "d", False, True, False, False, {}))
+    frames = peer.frames()
+    assert [each[2][0] for each in frames if each[0] == "basic_ack"][-1] == 22
+    delivered = [each for each in frames if each[0] in ("basic_deliver", "header", "body")]
+    assert [body for _, _, _, body in assemble(delivered)] == [b"%d" % number for number in range(21)]
+    Steps(1).step(broker)
