@@ -13,6 +13,7 @@ from peer import Peer, assemble, content, encoded, new_broker
 
 from leveret import c_accel
 from leveret.core.broker import engine
+from leveret.core.broker.policies import Policy
 from leveret.core.memory import layout
 
 FORMS = (engine.Plain, c_accel.Engine)
@@ -157,7 +158,7 @@ def test_receivers_get_the_same_dead_letters(seed, durable):
             again = durable_broker(
                 side.store.cut(), size_max=1 << 24, segment_size=1 << 16, arena_size=1 << 20, message_count_max=4000, entry_count_max=8000
             )
-            side.after = {each: len(messages) for each, messages in side.held(again[0]).items()}
+            side.after = side.held(again[0])
         assert sides[0].after == sides[1].after
     held = [side.held(side.broker) for side in sides]
     assert sorted(map(str, held[0])) == sorted(map(str, held[1]))
@@ -184,6 +185,51 @@ def test_a_dead_letter_goes_where_its_own_headers_lead(kind):
         assert [broker.queues[name].message_count() for name in ("north", "south")] == [each, each], form
         made = broker.tables.engine.burying if form is c_accel.Engine else None
         assert form is engine.Plain or (made is not None) == (kind == "topic")
+
+
+CHANGES = (
+    lambda peer: peer.give(encoded("queue_bind", 1, 0, "south", "ends", "from", False, {})),
+    lambda peer: peer.give(encoded("queue_unbind", 1, 0, "north", "ends", "from", {})),
+    lambda peer: peer.give(encoded("queue_delete", 1, 0, "south", False, False, False)),
+    lambda peer: [peer.declare("other"), peer.declare("south"), peer.give(encoded("queue_bind", 1, 0, "other", "ends", "#", False, {}))],
+    lambda peer: [peer.give(encoded("exchange_delete", 1, 0, "ends", False, False)), peer.frames()],
+    lambda peer: peer.broker.policies.set(
+        peer.broker, Policy("far", "^from", {"dead-letter-exchange": "", "dead-letter-routing-key": "far"})
+    ),
+    lambda peer: peer.broker.policies.set(
+        peer.broker, Policy("far", "^from", {"dead-letter-exchange": "", "dead-letter-routing-key": "south"})
+    ),
+    lambda peer: peer.broker.policies.set(peer.broker, Policy("few", "^south", {"max-length": 9})),
+    lambda peer: [peer.give(encoded("queue_delete", 1, 0, "from", False, False, False)), peer.frames(), peer.declare("from")],
+)
+
+
+def test_what_c_has_learned_is_forgotten_when_it_changes():
+    """Bindings, queues, exchanges and policies, behind letters of one route that C makes."""
+    told = []
+    for form in FORMS:
+        broker, _ = new_side(form, False)
+        peer = Peer(broker)
+        peer.give(encoded("exchange_declare", 1, 0, "ends", "topic", False, True, False, False, False, {}))
+        peer.frames()
+        for name in ("north", "south", "far"):
+            peer.declare(name)
+        broker.policies.set(broker, Policy("ends", "^from", {"max-length": 0, "dead-letter-exchange": "ends"}, -1))
+        broker.policies.set(broker, Policy("far", "^none", {"max-length": 0}))
+        peer.declare("from", arguments={"x-max-length": 0})
+        peer.give(encoded("queue_bind", 1, 0, "north", "ends", "from", False, {}))
+        counts = []
+        for change in (lambda peer: None, *CHANGES):
+            change(peer)
+            peer.frames()
+            for _ in range(6):
+                peer.publish("from", b"")
+                broker.run()
+            counts.append({name: queue.message_count() for name, queue in broker.queues.items()})
+            Steps(1).step(broker)
+        told.append((counts, broker.counters["dead_lettered"], broker.counters["dead_letters_lost"], broker.counters["internal_errors"]))
+    assert told[0] == told[1]
+    assert told[0][1] > 30 and told[0][3] == 0
 
 
 def test_a_round_has_so_many_octets_of_letters():
