@@ -356,6 +356,8 @@ def say_exception(session, condition, text):
 
 
 def told(session, fields):
-    """The peer knows that its session has ended: all that the session held goes back."""
+    """The peer knows that its session has ended, or detaches it before it does: all that the session held goes back."""
     session.session.attached.pop(session.number, None)
+    if "code" not in fields:
+        session.control("session_detached", {"name": session.name, "code": DETACHES["normal"]})
     release(session)

@@ -13,7 +13,7 @@ Ids of ours after a restart begin behind all that were sent before: the log has 
 """
 
 from ..broker.transaction import Transaction
-from ..memory import layout
+from ..memory import layout, serial
 from ..shim import const
 from .away import Away, User
 from .conditions import ILLEGAL_STATE
@@ -107,10 +107,10 @@ class Sessions:
         """Log what is executed by now, where that has changed: at the end of each turn of the session's connection."""
         if self.broker.journal is None or self.by_name.get(key_of(session)) is not session:
             return
-        if not session.has_executed and session.sent_ids() + IDS_A_RECORD // 2 < session.ids_in_log:
+        if not session.has_executed and serial.distance(session.sent_ids(), session.ids_in_log) > IDS_A_RECORD // 2:
             return
         session.has_executed = False
-        session.ids_in_log = session.sent_ids() + IDS_A_RECORD
+        session.ids_in_log = serial.after(session.sent_ids(), IDS_A_RECORD)
         self.log(self.ranges(session))
 
     def definitions(self):

@@ -521,6 +521,8 @@ def test_a_session_that_a_restart_takes_its_subscriptions_from_is_told_what_is_c
         "session_detach",
     ]
     assert came[1][1]["commands"] == [(0, 3)]
+    again.give(control("session_detach", name=b"s"))
+    assert again.expect("session_detached") == {"name": b"s", "code": 0} and after.beyond.by_name == {}
 
 
 def test_a_commit_of_which_the_log_has_all_is_not_done_twice_and_one_of_which_it_has_nothing_is_told():
@@ -561,6 +563,19 @@ def test_our_ids_go_on_behind_all_that_were_sent_before_a_restart():
     again.do("queue_query", queue="q")
     points = [fields["command_id"] for name, fields, _, _, _ in again.all() if name == "session_command_point"]
     assert len(points) == 1 and 3 <= points[0] < 1 << 18
+
+
+def test_the_logs_bound_of_our_ids_goes_around_with_them():
+    broker = durable(MemoryStore())
+    peer = lasting(broker)
+    session = broker.beyond.by_name[("guest", b"s")]
+    channels, at = broker.tables.channels, session.handle + layout.CHANNEL_TAG
+    channels[at], channels[at + 1] = layout.MASK - 9, 3
+    peer.do("execution_sync")
+    assert session.ids_in_log == 65536 - 10
+    channels[at], channels[at + 1] = 65536 - 100, 4
+    peer.give(control("session_flush", expected=True))
+    assert session.ids_in_log == 2 * 65536 - 100
 
 
 def test_a_session_that_has_ended_is_not_in_the_log():
