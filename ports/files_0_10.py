@@ -265,6 +265,8 @@ def receive(
             return sink.name, sink.resumed_at
         if sink.trouble:
             connection.close()
+            if sink.resumed_at:  # what was here from before may be what is wrong: it has gone
+                raise ClientError(sink.trouble)
             raise Refused(sink.trouble)
         connection.close()
         return sink.name, sink.resumed_at

@@ -151,6 +151,30 @@ def test_a_file_with_another_checksum_is_not_taken(start, tmp_path, image):
     client.close()
 
 
+def test_a_part_that_is_not_what_came_is_received_anew(start, tmp_path, image, settings):
+    """A power cut may cost octets of it: the file is no other's fault, and a further call begins again."""
+    broker = start(tmp_path / "data", *settings)
+    client = connect(broker.url)
+    client.queue_declare("images", durable=True)
+    client.close()
+    files_0_10.send(broker.url, str(image), "", "images")
+
+    def cut(at, size):
+        if at > SIZE // 2:
+            raise Cut
+
+    got = tmp_path / "got"
+    with pytest.raises(Cut):
+        files_0_10.receive(broker.url, "images", str(got), cut)
+    with open(tmp_path / "got.part", "r+b") as part:
+        part.write(bytes(4096))
+    with pytest.raises(ClientError, match="another checksum") as caught:
+        files_0_10.receive(broker.url, "images", str(got))
+    assert not isinstance(caught.value, files_0_10.Refused)
+    assert files_0_10.receive(broker.url, "images", str(got)) == ("image.bin", 0)
+    assert got.read_bytes() == image.read_bytes()
+
+
 def test_two_files_at_once(start, tmp_path, image, settings):
     """The store writes for one content at a time: both come whole."""
     broker = start(tmp_path / "data", *settings)
