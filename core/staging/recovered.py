@@ -16,9 +16,9 @@ def recover(contents):
     for number in store.numbers():
         contents.numbers = max(contents.numbers, number)
         said, piece, end = read_piece(store, number)
-        if said is None or said["version"] != VERSION:
+        if said is None:
             contents.removing.append(number)
-        else:
+        elif said["version"] == VERSION:  # one of another version is left alone
             pieces_by_token.setdefault(said["token"], []).append((said, piece, end))
     for pieces in pieces_by_token.values():
         put_together(contents, pieces)

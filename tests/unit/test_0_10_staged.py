@@ -6,8 +6,10 @@ from peer_0_10 import command
 from peer_file import FilePeer, broker_of, content, octets
 from test_0_10_file import GIVEN, LARGE
 
+from leveret.core.log.segments import record
 from leveret.core.recovery import opening
 from leveret.core.staging import contents as staging
+from leveret.core.staging.content import OPENED, Content
 
 
 class Stores(MemoryStore):
@@ -320,3 +322,17 @@ def test_a_prepared_branch_that_has_a_content_gives_it_back_to_who_reads_content
     assert broker.queues["q"].message_count() == 1 and not others.contents()
     again.do("file_consume", queue="q", consumer_tag="c")
     assert again.take_file()[2] == octets(LARGE)
+
+
+def test_contents_of_another_version_are_left_alone():
+    """Who goes back to an earlier version, and forth again, has them still."""
+    store = Stores()
+    peer = FilePeer(durable_broker(store))
+    peer.stage("a", octets(LARGE))
+    later = Content("guest", "b", 9, "f" * 32).opened(0)
+    later = record(0, OPENED, (later[13:].replace(b'"version": 1', b'"version": 9'),), len(later) - 13)
+    store.other.append(77, later)
+    store.other.sync(77)
+    broker = durable_broker(store.cut())
+    assert [each.identifier for each in broker.contents.by_token.values()] == ["a"] and broker.contents.removing == []
+    assert broker.contents.next_number() == 78
