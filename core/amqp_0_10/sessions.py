@@ -25,6 +25,7 @@ KIND = "kept"  # of definitions in the log (core/log/definition_records.py)
 RANGES_KIND = "kept part"
 PART = "amqp_0_10.sessions"
 SHARE = const(4)  # part of all sessions that may live beyond their transport
+PAST_MAX = const(1 << 30)  # ids of ours behind which none is unsettled yet
 IDS_A_RECORD = const(1 << 16)  # ids of our commands that one record of the log is for
 
 
@@ -105,6 +106,8 @@ class Sessions:
 
     def note(self, session):
         """Log what is executed by now, where that has changed: at the end of each turn of the session's connection."""
+        if serial.distance(session.lasts_from, session.sent_ids()) > PAST_MAX:
+            session.lasts_from = serial.after(session.sent_ids(), -PAST_MAX)  # further back it would lie ahead of our ids
         if self.broker.journal is None or self.by_name.get(key_of(session)) is not session:
             return
         if not session.has_executed and serial.distance(session.sent_ids(), session.ids_in_log) > IDS_A_RECORD // 2:

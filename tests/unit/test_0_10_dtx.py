@@ -274,8 +274,9 @@ def test_recover_lists_more_than_the_send_buffer_holds():
 def test_nobody_ends_a_branch_whose_commit_takes_effect():
     """Neither its timeout nor an operator nor another session's rollback: half of it would stay."""
     for prepares in (False, True):
-        room = {"entry_count_max": 4096, "message_count_max": 4096, "transaction_count_max": 4096, "arena_size": 1 << 20}
-        broker, peer = ready(new_broker(**room, **ROOM))
+        room = dict(ROOM)
+        room.update(entry_count_max=4096, message_count_max=4096, transaction_count_max=4096, arena_size=1 << 20)
+        broker, peer = ready(new_broker(**room))
         start(peer)
         for _ in range(600):
             peer.publish(b"x")
