@@ -336,3 +336,19 @@ def test_contents_of_another_version_are_left_alone():
     broker = durable_broker(store.cut())
     assert [each.identifier for each in broker.contents.by_token.values()] == ["a"] and broker.contents.removing == []
     assert broker.contents.next_number() == 78
+
+
+def test_the_end_of_a_session_makes_no_store():
+    """It had a window of class file and no content; the disk refuses a folder."""
+    store = Stores()
+    broker = durable_broker(store)
+    peer = FilePeer(broker)
+    peer.do("file_qos", prefetch_count=1)
+
+    def beside(name, make=True):
+        raise OSError(30, "read-only file system")
+
+    store.beside = beside
+    peer.connection.received(0)
+    broker.run()
+    assert not broker.connections and broker.contents is None and not broker.counters["internal_errors"]
