@@ -18,12 +18,11 @@ from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, UNR
 from . import answers
 from .answers import Answer, Piece, Refused, bad
 from .call import Call, flag, number, text
-from .listing import AT_ONCE, Row, Work
+from .listing import AT_ONCE, WAIT_MS, Held, Row, Work, hold
 from .properties import octets_and_columns, shown
 from .shapes import DEFAULT_NAME, properties_key
 from .views import the_binding, the_connection, the_exchange, the_queue
 
-WAIT_MS = 10000  # for room in a queue
 GET_MAX = 1000  # messages of one get
 GET_OCTETS = 4 << 20
 ALIVENESS = "aliveness-test"
@@ -289,33 +288,6 @@ def get(call: Call) -> Work:
             yield
     held.resize(sum(len(row) for row in rows))
     return Answer(200, pieces(rows, held), number=number_)
-
-
-def hold(call: Call, size: int) -> Work:
-    """A Held of so many octets, when there is room for them. Raises Refused."""
-    began = call.broker.uptime_ms
-    while call.server.body_size + size > call.server.bodies_max:
-        if call.broker.uptime_ms - began > WAIT_MS:
-            raise Refused(503, "service_unavailable", "too many large requests at a time")
-        yield
-    return Held(call.server, size)
-
-
-class Held:
-    """Octets that a request holds, counted with the bodies of all (server.py) as long as this object is there."""
-
-    def __init__(self, server: Any, size: int) -> None:
-        self.server = server
-        self.size = 0
-        self.resize(size)
-
-    def resize(self, size: int) -> None:
-        """It holds so many now."""
-        self.server.body_size += size - self.size
-        self.size = size
-
-    def __del__(self) -> None:
-        self.resize(0)
 
 
 def pieces(rows: list[bytes], held: Held) -> Iterator[Piece]:

@@ -18,24 +18,61 @@ AT_ONCE = 10  # rows that are made, or filtered by an expression, before others 
 SIMPLE_AT_ONCE = 500
 PAGE_SIZE_MAX = 500
 PAGE_SIZE = 100
+SUBJECT_SIZE = 160  # octets of memory for one with its name, while the list is on its way
+WAIT_MS = 10000  # for room, for a message or for what a request holds
 EXPRESSION_MAX = 16384  # octets of a compiled expression
 
 Row = dict[str, Any]
 Work = Generator[None, None, Any]
 
 
-class Listed:
-    """The subjects of a list. `all`: (name, subject) of each, in the order of names; `row(subject)`: its row, or None where it has gone."""
+def hold(call: Call, size: int) -> Work:
+    """A Held of so many octets, when there is room for them. Raises Refused."""
+    began = call.broker.uptime_ms
+    while call.server.body_size + size > call.server.bodies_max:
+        if call.broker.uptime_ms - began > WAIT_MS:
+            raise Refused(503, "service_unavailable", "too many large requests at a time")
+        yield
+    return Held(call.server, size)
 
-    def __init__(self, all_: Iterable[tuple[str, Any]], row: Callable[[Any], Row | None]) -> None:
+
+class Held:
+    """Octets that a request holds, counted with the bodies of all (server.py) as long as this object is there."""
+
+    def __init__(self, server: Any, size: int) -> None:
+        self.server = server
+        self.size = 0
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """It holds so many now."""
+        self.server.body_size += size - self.size
+        self.size = size
+
+    def __del__(self) -> None:
+        self.resize(0)
+
+
+class Listed:
+    """The subjects of a list. `all`: (name, subject) of each, which may go meanwhile; `row(subject)`: its row, or None where it has gone;
+    `count`: of them, where there may be many."""
+
+    def __init__(self, all_: Iterable[tuple[str, Any]], row: Callable[[Any], Row | None], count: int = 0) -> None:
         self.all = all_
         self.row = row
+        self.count = count
+        self.held: Held | None = None
 
 
 def answer(call: Call, subjects: Listed) -> Work:
     """The Answer with a list, as a request's work."""
     query: dict[str, Any] = dict(call.query)
-    rows = list(subjects.all)
+    subjects.held = yield from hold(call, subjects.count * SUBJECT_SIZE)
+    rows: list[tuple[str, Any]] = []
+    for at, each in enumerate(subjects.all, 1):
+        rows.append(each)
+        if at % SIMPLE_AT_ONCE == 0:
+            yield
     total = len(rows)
     if query.get("name"):
         rows = yield from filtered(rows, query["name"], query.get("use_regex") == "true")

@@ -241,7 +241,8 @@ def status(call: Call) -> Answer:
 def queue_list(call: Call) -> Listed:
     """All queues, as a list has them."""
     shape = call.server.shapes.queue
-    return Listed(((name, queue) for name, queue in list(call.broker.queues.items()) if may_see(call, queue)), shape)
+    subjects = list(call.broker.queues.items())
+    return Listed(((name, queue) for name, queue in subjects if may_see(call, queue)), shape, len(subjects))
 
 
 def may_see(call: Call, queue: Any) -> bool:
@@ -338,13 +339,13 @@ def binding_row(call: Call, subject: Any) -> Row | None:
     return row
 
 
-def binding_list(call: Call, subjects: Iterable[Any]) -> Work:
+def binding_list(call: Call, subjects: list[Any]) -> Work:
     """A list of bindings."""
-    named = [
+    named = (
         (f"{subject.exchange.name} {subject.destination.name}" if hasattr(subject, "destination") else f" {subject.name}", subject)
         for subject in subjects
-    ]
-    return listing.answer(call, Listed(named, lambda subject: binding_row(call, subject)))
+    )
+    return listing.answer(call, Listed(named, lambda subject: binding_row(call, subject), len(subjects)))
 
 
 def bindings(call: Call) -> Work:

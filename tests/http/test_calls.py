@@ -8,7 +8,8 @@ import pika
 import pytest
 from api import Api, Served, queue
 
-from leveret.ports.http import changes
+from leveret.ports.http import changes, listing
+from leveret.ports.http.answers import Refused
 
 
 @pytest.fixture
@@ -264,7 +265,7 @@ def test_what_a_get_holds_is_counted_until_it_has_gone():
 
     for count in (0, 1, 10, 25):
         rows = [b'{"a":%d}' % at for at in range(count)]
-        held = changes.Held(Counting, 100)
+        held = listing.Held(Counting, 100)
         assert Counting.body_size == 100
         made = changes.pieces(list(rows), held)
         del held
@@ -275,10 +276,51 @@ def test_what_a_get_holds_is_counted_until_it_has_gone():
         assert json.loads(octets) == [{"a": at} for at in range(count)] and (count < 11 or sizes[0] > sizes[1])
         del made
         assert Counting.body_size == 0
-    made = changes.pieces([b"1"], changes.Held(Counting, 100))  # nobody takes it
+    made = changes.pieces([b"1"], listing.Held(Counting, 100))  # nobody takes it
     assert Counting.body_size == 100
     del made
     assert Counting.body_size == 0
+
+
+def test_a_long_list_is_gathered_in_turns_and_counted_until_it_has_gone():
+    class Caller:
+        query = {}
+
+        class server:
+            body_size, bodies_max = 0, listing.SUBJECT_SIZE * 2000
+
+        class broker:
+            uptime_ms = 0
+
+    subjects = [(f"{at:04}", at) for at in range(1500)]
+
+    def listed():
+        return listing.answer(Caller, listing.Listed(iter(subjects), lambda at: {"at": at}, len(subjects)))
+
+    def ended(work):
+        turns = 0
+        while True:
+            try:
+                next(work)
+                turns += 1
+            except StopIteration as end:
+                return turns, end.value
+
+    turns, made = ended(listed())
+    assert turns >= 3 and Caller.server.body_size == listing.SUBJECT_SIZE * 1500
+    second = listed()
+    next(second)
+    assert Caller.server.body_size == listing.SUBJECT_SIZE * 1500  # it waits
+    assert json.loads(b"".join(made.body)) == [{"at": at} for at in range(1500)]
+    del made
+    assert Caller.server.body_size == 0
+    assert b"".join(ended(second)[1].body).count(b"at") == 1500
+    third, last = listed(), ended(listed())
+    next(third)
+    Caller.broker.uptime_ms = listing.WAIT_MS + 1
+    with pytest.raises(Refused):
+        ended(third)
+    assert last[0] >= 3
 
 
 def test_a_file_of_definitions_has_a_name_of_ascii(api):
