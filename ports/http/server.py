@@ -9,6 +9,7 @@ import time
 import weakref
 from typing import Any
 
+from ...core.shim import elapsed
 from . import answers, routes
 from .answers import Answer, Refused
 from .call import Call
@@ -65,7 +66,7 @@ class HttpServer:
         self.listeners: list[tuple[str, str, int]] = []
         self.certificates: list[str] = []  # files of them, of all listeners
         self.directory: str | None = None  # where messages are kept
-        self.told: Any = weakref.WeakKeyDictionary()  # connection -> client-properties
+        self.opened: Any = weakref.WeakKeyDictionary()  # connection -> seconds since 1970
         self.rates = Rates()
         self.history = History()
         self.shapes = Shapes(self)
@@ -92,6 +93,8 @@ class HttpServer:
         if self.history.is_due(now):
             self.history.add(now, self.seconds(), of_broker(self.broker))
             self.rates.sweep(now)
+            for each in self.broker.connections:
+                self.opened_at(each)
         if not self.connections:
             return
         began = time.monotonic()
@@ -116,6 +119,13 @@ class HttpServer:
     def seconds() -> int:
         """Since 1970."""
         return int(time.time())
+
+    def opened_at(self, connection: Any) -> int:
+        """When a connection began, seconds since 1970; kept, because the broker's milliseconds tell of 6 days at most (core/shim.py)."""
+        at = self.opened.get(connection)
+        if at is None:
+            at = self.opened[connection] = self.seconds() - max(elapsed(self.broker.now, connection.started), 0) // 1000
+        return int(at)
 
     def alarms(self) -> list[tuple[str, str]]:
         """(what, why) of each that keeps publishers waiting."""

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from ...core.management import statistics
-from ...core.shim import elapsed
 from ...core.wire.registry import FAMILIES
 from .listing import Row
 
@@ -193,10 +192,8 @@ class Shapes:
         """A row of /api/connections."""
         if connection.closed or connection.user is None:
             return None
-        told = self.server.told.get(connection, {})
         host, port = host_and_port(connection.name)
         broker = self.broker
-        age_s = max(elapsed(broker.now, connection.started), 0) // 1000
         row: Row = {
             "name": connection.name,
             "node": self.server.node,
@@ -210,10 +207,10 @@ class Shapes:
             "channel_max": getattr(connection.session, "channel_max", 0) or broker.limits.channel_max,
             "frame_max": getattr(connection.session, "frame_size_max", 0) or broker.limits.frame_size_max,
             "timeout": getattr(connection.session, "heartbeat_ms", 0) // 1000,
-            "connected_at": (self.server.seconds() - age_s) * 1000,
+            "connected_at": self.server.opened_at(connection) * 1000,
             "auth_mechanism": "",
-            "client_properties": plain(told),
-            "user_provided_name": str(plain(told.get("connection_name", ""))),
+            "client_properties": {},
+            "user_provided_name": "",
             "peer_host": host,
             "peer_port": port,
             "host": "",

@@ -333,6 +333,20 @@ def test_a_connection_that_is_kept_needs_no_second_calculation_of_its_password(a
     assert time.process_time() - began < 5
 
 
+def test_when_a_connection_was_opened_is_true_after_a_week():
+    class Long:
+        started = 0
+
+    broker = FakeBroker()
+    broker.connections = [long := Long()]
+    http_server = server.HttpServer(broker, b"secret")
+    at = http_server.opened_at(long)
+    broker.now = 600 << 20  # beyond 2**29 milliseconds
+    assert http_server.opened_at(long) == at
+    del long, broker.connections
+    assert not http_server.opened
+
+
 class FakeStream:
     name, address, from_loopback = "127.0.0.1:1", "127.0.0.1", True
 
