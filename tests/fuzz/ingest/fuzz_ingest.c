@@ -73,6 +73,38 @@ static void add_way(leveret_tables *t)
     t->ways = &ways;
 }
 
+/* The last queue's dead letters, for each reason, of messages with two of its routes, go to the second queue. */
+static void add_letters(leveret_tables *t)
+{
+    static const char *routes[] = {"\0\1r", "\1e\1k"};
+    enum { ROWS = 8, PAIRS = 23 };
+    leveret_letters *letters = calloc(1, sizeof *letters);
+    require(letters != NULL, "memory");
+    letters->rows = calloc(ROWS, sizeof *letters->rows);
+    letters->mask = ROWS - 1;
+    letters->logged_head = letters->logged_tail = letters->buried = NONE;
+    letters->epoch = EPOCH;
+    t->letters = letters;
+    for (int32_t row = 0; row < 6; row++) {
+        leveret_letter letter = {.route_size = 3 + row % 2, .target_size = 3, .pairs_size = PAIRS, .time_at = PAIRS - 8, .second = NONE,
+                                 .properties_max = 150, .queue = 2 * QUEUE_WIDTH, .reason = row / 2, .count = 1, .targets = {QUEUE_WIDTH}};
+        letter.route = (const uint8_t *)routes[row % 2];
+        letter.target = (const uint8_t *)"\0\1q";
+        letter.pairs = calloc(1, PAIRS);
+        leveret_learn_letter(letters, &letter);
+    }
+}
+
+static void free_letters(leveret_tables *t)
+{
+    if (!t->letters)
+        return;
+    for (int32_t row = 0; row <= t->letters->mask; row++)
+        free(t->letters->rows[row].pairs);
+    free(t->letters->rows);
+    free(t->letters);
+}
+
 /* `choice`: which of the queues are in the log and which returns and dead letters are Python's. */
 static void make_tables(leveret_tables *t, uint8_t choice)
 {
@@ -174,6 +206,16 @@ static void keep_log(const leveret_tables *t)
     free(runs);
 }
 
+static void keep_letters(const leveret_tables *t)
+{
+    if (!t->letters)
+        return;
+    leveret_swap_letters(t);
+    keep_log(t);
+    leveret_swap_letters(t);
+    require(t->letters->logged_head == NONE && t->letters->logged_octets == 0, "the log has all letters");
+}
+
 static int32_t set_in; /* references of bodies that are on their way */
 
 /* Lists end where they should, and what is taken and what is left are all there is. */
@@ -262,9 +304,10 @@ static void deliver_in_turns(const leveret_tables *t, int32_t room, uint8_t choi
     }
     leveret_round r = {rows, counts, readers, NULL, 2, 1 + choice % 7, 100, 5, 9, 0, 0};
     t->consumers[CONSUMER_WIDTH + CONSUMER_QUEUE] = (choice & 1 ? 1 : 2) * QUEUE_WIDTH;
-    for (int32_t queue = 0; queue >= 0;) {
+    for (int32_t queue = 0; queue >= 0 || queue == LEVERET_LETTERS;) {
         queue = leveret_next_turn(t, &r);
-        require(queue == NONE || t->queues[queue + QUEUE_ACTIVE] == 0, "a queue has its turn once");
+        keep_letters(t);
+        require(queue < 0 || t->queues[queue + QUEUE_ACTIVE] == 0, "a queue has its turn once");
         set_in = 0;
         for (int32_t at = 0; at < CONSUMERS; at++) {
             require(outputs[at].start >= 0 && outputs[at].start <= outputs[at].end && outputs[at].end <= room, "a send buffer's places");
@@ -306,6 +349,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     leveret_tables t = {0};
     make_tables(&t, data[size - 1]);
+    if (size & 1)
+        add_letters(&t);
     size_t piece = 1 + (size_t)data[0] * 4, at = 1, end = 1;
     while (end < size && at < size) {
         end = size - end < piece ? size : end + piece;
@@ -318,7 +363,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             t.state[STATE_LOG_ROOM] = SIZE;
             t.state[STATE_NOW] += 1;
             t.state[STATE_LEFT] = 1000; /* without it `ingest` has no turn, and reads nothing */
+            if (t.letters) {
+                t.letters->left = 20;
+                t.letters->log_room = SIZE;
+            }
             int32_t answer = leveret_amqp_0_9_ingest(&t, numbers, source);
+            keep_letters(&t);
             require(t.state[STATE_AT] >= 0 && t.state[STATE_AT] <= (int32_t)length, "the position");
             at += (size_t)t.state[STATE_AT];
             size_t left = length - (size_t)t.state[STATE_AT];
@@ -327,6 +377,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_tables(&t);
             deliver_in_turns(&t, 200 + data[0] * 4, data[size - 1]);
             deliver(&t, 300 + data[0]);
+            keep_letters(&t);
             keep_log(&t);
             check_tables(&t);
             if (answer == INCOMPLETE && left < SIZE)
@@ -339,6 +390,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             t.state[STATE_COUNTED_HEAD] = NONE;
         }
     }
+    free_letters(&t);
     free_tables(&t);
     return 0;
 }
