@@ -344,3 +344,34 @@ def test_methods_in_the_states_of_a_connection_and_of_a_channel():
     peer.say(1, 5, 5, word(9), short("q"))
     assert peer.heard() == []
     assert peer.ask(1, 9, word(200), short(""), word(0), word(0), channel=0) == b""
+
+
+def test_what_the_server_says_of_itself_comes_between_whole_frames():
+    """A peer that does not read: a heartbeat, or connection.close, never comes within a frame of a content that is half written."""
+    for ending in (False, True):
+        broker = new_broker(
+            arena_size=1 << 18, properties_size_max=8192, frame_size_max=8192, receive_buffer_size=16384, send_buffer_size=16384
+        )
+        peer, other = Peer9r1(broker).queue(), Peer9r1(broker)
+        pairs = short("h") + b"S" + long(4950) + b"y" * 4950
+        for _ in range(6):
+            other.publish(b"z" * 100, properties=b"\x20\x00" + long(len(pairs)) + pairs)
+        session, octets = (
+            peer.connection.session,
+            peer.frame(1, 1, peer.ids(7, 1) + peer.ticket + short("q") + long(0) + word(0) + bits(0, 1)),
+        )
+        session.heartbeat_ms = 2000
+        view = peer.connection.writable()
+        view[: len(octets)] = octets
+        peer.connection.received(len(octets))
+        broker.run()
+        assert session.outgoing.active() and peer.connection.pending()
+        broker.now += 1100
+        if ending:
+            session.fail("internal-error", "for the test")
+        else:
+            session.tick()
+        found = peer.heard()
+        wanted = peer.ids(1, 9) if ending else b""
+        assert [each for each in found if each[:2] == ((1, 0) if ending else (8, 0)) and each[2][:4] == wanted]
+        assert len([each for each in found if each[0] == 3]) == (3 if ending else 6)

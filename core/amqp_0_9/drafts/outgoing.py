@@ -16,7 +16,7 @@ LEAST = const(256)  # octets of a body frame that is not the last: less is worth
 
 
 class Outgoing:
-    """`begin` starts one, `go_on` writes what there is room for."""
+    """`begin` starts one, `go_on` writes what there is room for, always whole frames: a heartbeat or connection.close may come between."""
 
     def __init__(self):
         self.message = layout.NONE
@@ -42,13 +42,13 @@ class Outgoing:
         if self.message == layout.NONE:
             return True
         send = session.send
-        if self.lead:
-            size = min(len(self.lead), max(send.room() - REPLY_ROOM, 0))
-            if size:
-                send.write(self.lead[:size])
-                self.lead = self.lead[size:]
-            if self.lead:
+        while self.lead:
+            _, _, head, size = session.framing.head(self.lead, 0, len(self.lead))
+            size += head + 1
+            if size > send.room() - REPLY_ROOM:
                 return False
+            send.write(self.lead[:size])
+            self.lead = self.lead[size:]
         overhead = session.framing.overhead
         while len(self.body):
             most = min(session.frame_size_max, send.room() - REPLY_ROOM) - overhead
