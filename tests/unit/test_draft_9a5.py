@@ -1,7 +1,7 @@
 """AMQP/Fast 0.9a5: golden octets out of the figures of its text first, then a client of tests/unit/draft_peer.py and the broker."""
 
 from draft_peer import END, Peer9a5, bits, long, longlong, octet, short, word
-from peer import Peer, new_broker
+from peer import Peer, content, new_broker
 
 from leveret.core.amqp_0_9.drafts.frames import Frames9a5
 
@@ -350,3 +350,49 @@ def test_a_small_frame_max_cuts_bodies():
 def test_the_connection_closes_by_handshake():
     peer = Peer9a5()
     assert peer.ask(1, 10, word(200), short("bye"), octet(0), octet(0), channel=0) == b""
+
+
+def test_a_key_that_is_no_text_comes_as_it_is():
+    """A published version may have any octets in it: such a message must not end the connections that get it."""
+    broker = new_broker()
+    peer, modern = Peer9a5(broker).queue(), Peer(broker)
+    modern.ask("exchange_declare", "exchange_declare_ok", 0, "f", "fanout", False, False, False, False, False, {})
+    modern.ask("queue_bind", "queue_bind_ok", 0, "q", "f", "", False, {})
+    modern.publish(b"\xff\xfe", b"x", "f")
+    peer.say(1, 6, 1, peer.ticket, short(""), short("q"), bits(0))
+    assert peer.heard()[1][2] == octet(6) + octet(0) + longlong(1) + b"\x20\x00" + b"\x02\xff\xfe"
+
+
+def test_headers_of_a_content_within_are_its_own():
+    """A header `destination` is not the property; what is no text cannot be one."""
+    peer = Peer9a5().queue()
+    inner = short("a") + b"I" + long(1)
+    pairs = short("destination") + b"F" + long(len(inner)) + inner
+    child = b"\x30\x00" + short("menu") + long(len(pairs)) + pairs
+    peer.publish(b"x", children=[peer.content(1, 7, child)])
+    peer.say(1, 7, 7, peer.ticket, short(""), short("q"), bits(0, 1))
+    assert peer.heard()[2][2] == octet(7) + octet(0) + longlong(0) + child
+
+
+def test_a_tree_of_somebody_else_that_a_weight_cannot_tell_is_no_tree():
+    """One made by a publisher of 0-9-1, with 300 contents within one that is within another one."""
+    broker = new_broker(
+        arena_size=1 << 18, properties_size_max=8192, frame_size_max=8192, receive_buffer_size=16384, send_buffer_size=16384
+    )
+    peer, modern = Peer9a5(broker).queue(), Peer(broker)
+    for weights in ([300] + [0] * 300, [0] * 300):
+        tree = b"".join([word(7) + word(each) + long(2) + long(0) + b"\x00\x00" for each in weights])
+        modern.give(content(1, "", "q", b"x", {"headers": {"x-content-tree": tree}}, frame_size_max=8192))
+        peer.say(1, 6, 1, peer.ticket, short(""), short("q"), bits(0))
+        assert [payload for kind, _, payload in peer.heard()[1:]][1:] == [b"x"]
+
+
+def test_a_channel_that_was_closed_before_its_content_came_is_closed():
+    """The client has sent jms.publish, hears of the close, and sends channel.close-ok in place of the content."""
+    peer = Peer9a5().queue()
+    peer.say(1, 7, 5, peer.ticket, short("amq.direct"), bits(0))
+    session = peer.connection.session
+    session.shut_channel(session.channels[1], 507, "too late")
+    peer.closed(507)
+    peer.say(1, 2, 5)
+    peer.open(1)

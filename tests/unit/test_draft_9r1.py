@@ -375,3 +375,37 @@ def test_what_the_server_says_of_itself_comes_between_whole_frames():
         wanted = peer.ids(1, 9) if ending else b""
         assert [each for each in found if each[:2] == ((1, 0) if ending else (8, 0)) and each[2][:4] == wanted]
         assert len([each for each in found if each[0] == 3]) == (3 if ending else 6)
+
+
+def test_a_queue_that_goes_ends_its_consumers_without_a_word():
+    """The draft has no method for it, whatever its client says that it understands."""
+    peer = Peer9r1(log_in=False)
+    peer.give(peer.header)
+    peer.heard_one(1, 1, 0)
+    inner = short("consumer_cancel_notify") + b"I" + long(1)
+    pairs = short("capabilities") + b"F" + long(len(inner)) + inner
+    peer.say(0, 1, 2, long(len(pairs)) + pairs, short("PLAIN"), long(12) + b"\x00guest\x00guest", short("en_US"))
+    peer.heard_one(1, 5, 0)
+    peer.say(0, 1, 6, word(0), long(0), word(0))
+    peer.ask(1, 7, short("/"), short("context"), channel=0)
+    peer.open(1)
+    peer.queue()
+    peer.ask(7, 1, peer.ticket, short("q"), long(0), word(0), bits(0, 0, 0))
+    other = Peer9r1(peer.broker)
+    assert other.ask(5, 7, other.ticket, short("q"), bits(0, 0)) == long(0)
+    assert peer.heard() == [] and not peer.connection.session.closing
+
+
+def test_a_tree_ends_with_its_channel():
+    """What comes on a channel that was opened again is no part of the tree that was coming on the one before it."""
+    peer = Peer9r1().queue()
+    peer.say(1, 7, 5, peer.ticket, short("amq.direct"), short("k"), bits(0, 0))
+    peer.give(peer.content(1, 7, b"\x00\x00", weight=1))
+    session = peer.connection.session
+    session.shut_channel(session.channels[1], 507, "too late")
+    peer.closed(507)
+    peer.say(1, 2, 5)
+    peer.open(1)
+    peer.publish(b"new")
+    peer.say(1, 7, 8, peer.ticket, short("q"), bits(1))
+    assert [payload for _, _, payload in peer.heard()[1:]] == [word(7) + word(0) + longlong(3) + b"\x00\x00", b"new"]

@@ -11,14 +11,17 @@ A tree has at most CONTENTS_MAX contents beside the outermost, LEVELS_MAX levels
 import struct
 
 from ...errors import CONTENT_TOO_LARGE, FRAME_ERROR, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR, ProtocolError
+from ...limits import REPLY_ROOM
 from ...shim import const
 from .. import properties
 from .fields import Reader, number
 
 TREE = "x-content-tree"
+DESTINATION = "x-content-destination"  # no header of a draft's publisher: its names have no hyphens
 CONTENTS_MAX = const(64)
 LEVELS_MAX = const(8)
 OCTETS_MAX = const(16384)
+HEADS = const(64)  # octets of a content header's frame beside its properties, at most
 
 _HEAD = ">HHII"
 _HEAD_SIZE = const(12)
@@ -67,7 +70,8 @@ def basic(given, destination=False):
         given["timestamp"] = int(moment)
     name = given.pop("destination", None)
     if destination and name:
-        given["headers"] = dict(given.get("headers") or {}, destination=name)
+        given["headers"] = dict(given.get("headers") or {})
+        given["headers"][DESTINATION] = name
     try:
         return properties.encode(given)
     except (ValueError, KeyError) as error:
@@ -84,10 +88,11 @@ def header_0_8(head, tree=b""):
 
 
 class Tree:
-    """A content with others within it, on its way in. `number`: its channel's."""
+    """A content with others within it, on its way in."""
 
-    def __init__(self, channel_number, head):
-        self.number = channel_number
+    def __init__(self, channel, head):
+        self.channel = channel
+        self.number = channel.number
         self.root = head
         self.open = [[head.weight, None, head, b""]]  # contents that are not whole: contents to come in it, octets to come, header, body
         self.nodes: "list" = []  # octets of each, or its place: filled in when it is whole
@@ -158,9 +163,12 @@ def native(session, class_id, given):
 
 
 def header_out(session, class_id, weight, body_size, given):
-    """The payload of a content header."""
+    """The payload of a content header, without its headers where the send buffer could never have them."""
     size = session.framing.number_size
-    return number(size, class_id) + number(size, weight) + number(8, body_size) + native(session, class_id, given)
+    octets = native(session, class_id, given)
+    if len(octets) > session.send.size - REPLY_ROOM - HEADS:
+        octets = native(session, class_id, dict(given, headers=None))
+    return number(size, class_id) + number(size, weight) + number(8, body_size) + octets
 
 
 def tree_of(given):
@@ -181,14 +189,14 @@ def tree_of(given):
     except (ProtocolError, ValueError, IndexError, struct.error):
         return 0, []
     weight = roots(nodes)
-    if at != len(octets) or weight is None or weight > 255:
+    if at != len(octets) or weight is None:
         return 0, []
     given["headers"] = {name: headers[name] for name in headers if name != TREE} or None
     return weight, nodes
 
 
 def roots(nodes):
-    """How many of the nodes are within no other one; None: their weights do not fit."""
+    """How many of the nodes are within no other one; None: their weights do not fit, or are more than both drafts can say."""
     left: list = []
     count = 0
     for weight, _, _ in nodes:
@@ -199,9 +207,9 @@ def roots(nodes):
         else:
             count += 1
         left.append(weight)
-        if len(left) > LEVELS_MAX + 1:
+        if len(left) > LEVELS_MAX + 1 or weight > 255:
             return None
-    return None if [each for each in left if each] else count
+    return None if count > 255 or [each for each in left if each] else count
 
 
 def frames_of(session, class_id, number_, nodes):
@@ -209,9 +217,10 @@ def frames_of(session, class_id, number_, nodes):
     parts, bodies = [], []  # bodies: [contents to come, body] of those whose body waits for them
     for weight, given, body in nodes:
         headers = given.get("headers") or {}
-        if "destination" in headers:
-            given = dict(given, headers=dict(headers), destination=headers["destination"])
-            del given["headers"]["destination"]
+        name = headers.get(DESTINATION)
+        if isinstance(name, (str, bytes)):
+            given = dict(given, headers=dict(headers), destination=name)
+            del given["headers"][DESTINATION]
             given["headers"] = given["headers"] or None
         parts.append(session.frame(2, number_, header_out(session, class_id, weight, len(body), given)))
         bodies.append([weight, body])

@@ -191,7 +191,8 @@ class Draft(Session):
 
     def is_in_content(self, channel):
         """True while the next frame of a channel has to be one of a content."""
-        return channel is not None and (channel.state in ("header", "body") or getattr(channel, "publishing", None) is not None)
+        state = "closed" if channel is None else channel.state
+        return state in ("header", "body") or state == "open" and getattr(channel, "publishing", None) is not None
 
     def payload_in(self, number, channel, octets, at, end):
         """The payload of 0-8's method that a method stands for; None: it is done."""
@@ -237,7 +238,11 @@ class Draft(Session):
             raise ProtocolError(FRAME_ERROR, "a content header of class %d behind a method of class %d" % (head.class_id, channel.class_id))
         if tree is not None:
             receive.start = end + 1
-            return self.grown(tree.header(head))
+            try:
+                is_whole = tree.header(head)
+            except ProtocolError as error:
+                return self.soft(channel, error)
+            return self.grown(is_whole)
         if head.weight and self.tree is not None:
             raise ProtocolError(RESOURCE_ERROR, "two structured contents at a time on one connection", True)
         if not self.published(channel, head):
@@ -245,7 +250,7 @@ class Draft(Session):
             return True
         if head.weight:
             receive.start = end + 1
-            self.tree = contents.Tree(number, head)
+            self.tree = contents.Tree(channel, head)
             return True
         try:
             payload = contents.header_0_8(head)
@@ -263,7 +268,7 @@ class Draft(Session):
         tree = self.tree
         if tree is not None:
             channel = self.channels.get(tree.number)
-            if channel is None or channel.state != "header":  # it was closed
+            if channel is not tree.channel or channel.state != "header":  # it was closed
                 self.tree = tree = None
         return tree if tree is not None and tree.number == number else None
 
@@ -326,7 +331,7 @@ class Draft(Session):
             octets = reading.merged(tables, message) if kind & layout.KIND_REWORKED else tables.properties_of(message)
         given = properties.decode_all(octets)
         weight, nodes = contents.tree_of(given)
-        given["destination"] = str(reading.names_of(tables, message)[1], "utf-8")
+        given["destination"] = reading.names_of(tables, message)[1]  # of any octets, where a published version gave it
         size = foreign().size_of(tables, message, pieces)
         frames = self.frame(HEADER, number, contents.header_out(self, class_id, weight, size, given))
         return frames + contents.frames_of(self, class_id, number, nodes), pieces
@@ -417,6 +422,9 @@ class Draft(Session):
         Session.flush(self)
         if self.returns:
             self.send.busy = True
+
+    def cancelled(self, consumer, condition):
+        """The broker has ended a consumer: no method of a draft says so, whatever its client announced to understand."""
 
     def lost(self):
         """The peer has closed."""
