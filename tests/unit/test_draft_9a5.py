@@ -116,7 +116,7 @@ def test_an_extended_frame_may_be_small():
 
 def test_frames_that_cannot_be_end_the_connection():
     """An unknown type or a wrong end: nothing more is sent; else frame-error (501) or the code that fits."""
-    for octets in (b"\x0a\x00\x00\x01\xce", b"\x00\x00\x00\x01\xce", b"\x08\x00\x00\x01\xcd"):
+    for octets in (b"\x0a\x00\x00\x01\xce", b"\x0a\x00\x00\x00", b"\x00\x00\x00\x01\xce", b"\x08\x00\x00\x01\xcd"):
         peer = Peer9a5()
         peer.give(octets)
         assert peer.connection.closed
@@ -146,6 +146,7 @@ def test_frames_that_cannot_be_end_the_connection():
 def test_heartbeats_and_traces_are_discarded():
     peer = Peer9a5()
     peer.give(b"\x08\x00\x00\x01\xce" + b"\x07\x05\x00\x04abc\xce")
+    peer.give(Peer9a5.frame(7, 5, b"t" * 4000))  # more than the receive buffer has
     assert peer.heard() == [] and not peer.connection.closed
 
 
@@ -247,7 +248,8 @@ def test_class_test():
     peer = Peer9a5()
     for operation, result in ((1, 10), (2, 1), (3, 4)):
         assert peer.ask(12, 1, octet(1), word(2), long(3), longlong(4), octet(operation)) == longlong(result)
-    assert peer.ask(12, 3, short("ab"), word(2) + b"cd", octet(1)) == word(4) + b"abcd"
+    for operation, result in ((1, b"abcde"), (2, b"ab"), (3, b"cde")):
+        assert peer.ask(12, 3, short("ab"), word(3) + b"cde", octet(operation)) == word(len(result)) + result
     pairs = short("a") + b"I" + long(7) + short("b") + b"S" + short("x") + short("c") + b"L" + word(2) + b"yz"
     assert peer.ask(12, 5, long(len(pairs)) + pairs, octet(1), octet(3)) == longlong(7) + word(2) + b"yz"
 
@@ -352,6 +354,20 @@ def test_the_connection_closes_by_handshake():
     assert peer.ask(1, 10, word(200), short("bye"), octet(0), octet(0), channel=0) == b""
 
 
+def test_a_body_frame_without_octets_is_discarded_wherever_it_comes():
+    """ "Multiplexed Channel Content": "it MUST discard them with no side-effects of any kind"."""
+    peer = Peer9a5().queue()
+    empty = Peer9a5.frame(3, 1, b"")
+    child = peer.content(1, 7, b"\x00\x00", b"c")
+    peer.publish(b"")
+    peer.give(empty)
+    peer.publish(b"root", children=[empty + child + empty])
+    peer.say(1, 7, 7, peer.ticket, short(""), short("q"), bits(0, 1))
+    peer.heard()
+    peer.say(1, 7, 7, peer.ticket, short(""), short("q"), bits(0, 1))
+    assert [payload for kind, _, payload in peer.heard() if kind == 3] == [b"c", b"root"]
+
+
 def test_a_key_that_is_no_text_comes_as_it_is():
     """A published version may have any octets in it: such a message must not end the connections that get it."""
     broker = new_broker()
@@ -387,6 +403,28 @@ def test_a_tree_of_somebody_else_that_a_weight_cannot_tell_is_no_tree():
         assert [payload for kind, _, payload in peer.heard()[1:]][1:] == [b"x"]
 
 
+def test_names_of_more_than_255_octets_are_refused():
+    """A namespace with its queue, a destination out of a long string: the channel closes with 507."""
+    pairs = short("destination") + b"L" + word(300) + b"x" * 300
+    for class_id, method_id, fields in (
+        (5, 1, short("n" * 200) + short("q" * 200) + short("") + bits(0, 0, 0, 0)),
+        (5, 3, short("") + short("q") + short("amq.direct") + long(len(pairs)) + pairs),
+    ):
+        peer = Peer9a5().queue()
+        peer.say(1, class_id, method_id, peer.ticket, fields)
+        assert peer.closed(507) == (class_id, method_id)
+
+
+def test_a_durable_queue_registers_with_no_transient_exchange():
+    """ "Durable Wiring", 3: the server closes the channel."""
+    peer = Peer9a5()
+    peer.ask(4, 1, peer.ticket, short("e"), short("fanout"), bits(0, 0, 0))
+    peer.ask(5, 1, peer.ticket, short(""), short("d"), short(""), bits(0, 1, 0, 0))
+    assert peer.ask(5, 3, peer.ticket, short(""), short("d"), short("amq.fanout"), long(0)) == b""
+    peer.say(1, 5, 3, peer.ticket, short(""), short("d"), short("e"), long(0))
+    assert peer.closed(507) == (5, 3)
+
+
 def test_a_channel_that_was_closed_before_its_content_came_is_closed():
     """The client has sent jms.publish, hears of the close, and sends channel.close-ok in place of the content."""
     peer = Peer9a5().queue()
@@ -396,3 +434,23 @@ def test_a_channel_that_was_closed_before_its_content_came_is_closed():
     peer.closed(507)
     peer.say(1, 2, 5)
     peer.open(1)
+
+
+def test_a_ticket_for_the_same_rights_is_the_same():
+    """A client that asks with each channel it opens does not use the tickets up."""
+    peer = Peer9a5()
+    other = peer.ask(3, 1, short("/data"), bits(0, 0, 0, 0, 1))
+    for _ in range(300):
+        assert peer.ask(3, 1, short("/data"), bits(0, 1, 1, 1, 1)) == peer.ticket != other
+
+
+def test_a_path_that_is_none_here_is_402():
+    peer = Peer9a5(log_in=False)
+    peer.give(peer.header)
+    peer.heard()
+    peer.ask(1, 2, short("PLAIN"), short("en_US"), channel=0)
+    peer.say(0, 1, 4, word(12) + b"\x00guest\x00guest")
+    peer.heard_one(1, 5, 0)
+    peer.say(0, 1, 6, long(0), word(0), word(0), word(0), bits(1, 0, 0), long(0))
+    peer.say(0, 1, 7, short("/nowhere"), short("me"))
+    assert peer.closed(402, 0) == (1, 7)

@@ -409,3 +409,11 @@ def test_a_tree_ends_with_its_channel():
     peer.publish(b"new")
     peer.say(1, 7, 8, peer.ticket, short("q"), bits(1))
     assert [payload for _, _, payload in peer.heard()[1:]] == [word(7) + word(0) + longlong(3) + b"\x00\x00", b"new"]
+
+
+def test_class_test():
+    """The table of the draft: add 1, min 2, max 3; not 0-8's operations."""
+    peer = Peer9r1()
+    for operation, number, text in ((1, 10, b"abcde"), (2, 1, b"ab"), (3, 4, b"cde")):
+        assert peer.ask(12, 1, octet(1), word(2), long(3), longlong(4), octet(operation)) == longlong(number)
+        assert peer.ask(12, 3, short("ab"), long(3) + b"cde", octet(operation)) == long(len(text)) + text

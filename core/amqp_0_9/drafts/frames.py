@@ -33,6 +33,7 @@ class Frames9a5:
     overhead = 17  # octets of a frame beside its payload, at most
     heartbeat = b"\x08\x00\x00\x01\xce"
     number_size = 1  # octets of a class id, a method id and a weight
+    drops_empty = True  # "Multiplexed Channel Content": a body frame without octets MUST be discarded, wherever it comes
 
     @staticmethod
     def head(octets, at, end):
@@ -41,7 +42,7 @@ class Frames9a5:
             return None
         if octets[at] != META:
             size = octets[at + 2] << 8 | octets[at + 3]
-            if size == 0:
+            if size == 0 and 0 < octets[at] < META:  # one of an unknown type is worse
                 broken("a frame of size 0, which has no end octet")
             return octets[at], octets[at + 1], 4, size - 1
         if octets[at + 1] | octets[at + 2] | octets[at + 3]:
@@ -82,6 +83,7 @@ class Frames9r1:
     overhead = 9
     heartbeat = b"\x08\x00\x00\x00\x00\x00\x00\x00\xce"
     number_size = 2
+    drops_empty = False
 
     @staticmethod
     def head(octets, at, end):

@@ -11,6 +11,7 @@ from ...errors import (
     COMMAND_INVALID,
     FRAME_ERROR,
     NOT_IMPLEMENTED,
+    PRECONDITION_FAILED,
     RESOURCE_ERROR,
     SYNTAX_ERROR,
     ProtocolError,
@@ -113,7 +114,12 @@ class Draft(Session):
         if not 0 < kind <= HEARTBEAT:
             return self.cut("a frame of the unknown type %d" % kind)
         self.check_frame(kind, number, size)
-        if kind == BODY and self.tree_of(number) is None:
+        is_dropped = kind == BODY and size == 0 and self.framing.drops_empty
+        if kind == TRACE:
+            self.body_channel, self.body_left, self.body_size = None, size, size
+            receive.start += lead
+            return True
+        if kind == BODY and not is_dropped and self.tree_of(number) is None:
             self.begin_body(number, size)
             receive.start += lead
             return True
@@ -122,7 +128,7 @@ class Draft(Session):
             return False
         if octets[end] != END[0]:
             return self.cut("a frame that does not end with 0xCE but with 0x%02X" % octets[end])
-        if kind in (TRACE, HEARTBEAT):
+        if is_dropped or kind == HEARTBEAT:
             receive.start = end + 1
             return True
         if kind == METHOD:
@@ -139,7 +145,7 @@ class Draft(Session):
             raise ProtocolError(CHANNEL_ERROR, "a content frame on channel 0")
         if kind == HEARTBEAT and (number or size):
             raise ProtocolError(FRAME_ERROR, "a heartbeat frame has channel 0 and no payload")
-        if (kind != BODY or self.tree_of(number) is not None) and size + self.framing.overhead > self.receive.size:
+        if kind != TRACE and (kind != BODY or self.tree_of(number) is not None) and size + self.framing.overhead > self.receive.size:
             raise ProtocolError(RESOURCE_ERROR, "a frame of %d octets that is no body; this broker takes %d" % (size, self.receive.size))
 
     def cut(self, text):
@@ -219,7 +225,10 @@ class Draft(Session):
         if translated is None:
             return None
         name, arguments = translated
-        return method.encode(method.named(spec_0_8.METHODS, name), number, arguments)[7:-1]
+        try:
+            return method.encode(method.named(spec_0_8.METHODS, name), number, arguments)[7:-1]
+        except ValueError as error:  # a name made of two, or out of a long string
+            raise ProtocolError(PRECONDITION_FAILED, "%s: %s" % (title, error)) from None
 
     def opened(self, session, channel, arguments):
         """A channel was opened: what else its method asked for."""
@@ -487,6 +496,37 @@ def basic_consume(session, channel, arguments):
     session.reply(channel.number, "basic_consume_ok", (tag,))
 
 
+def check_path(session, path):
+    """Raise invalid-path for the path of a connection.open that is none here."""
+    broker = session.broker
+    if session.state == "opening" and path != broker.virtual_host and path not in broker.virtual_host_aliases:
+        raise ProtocolError("invalid-path", "there is no virtual path '%s'" % path[:80], True)
+
+
+def given_name(session):
+    """A client-id or context-key for a client that has none."""
+    return "%s-%d" % (session.connection.name[:200], session.broker.counters["connections"])
+
+
+def test_integer(session, channel, arguments):
+    """test.integer: the sum, the least or the greatest."""
+    *numbers, operation = arguments
+    if not 1 <= operation <= 3:
+        raise ProtocolError(SYNTAX_ERROR, "test.integer with operation %d" % operation)
+    result = (sum, min, max)[operation - 1](numbers)
+    session.reply(channel.number, "test_integer_ok", (result & 0xFFFFFFFFFFFFFFFF,))
+
+
+def test_string(session, channel, arguments):
+    """test.string: both texts one behind the other, the shorter or the longer one."""
+    first, second, operation = arguments
+    texts = first.encode("utf-8"), second
+    if not 1 <= operation <= 3:
+        raise ProtocolError(SYNTAX_ERROR, "test.string with operation %d" % operation)
+    result = texts[0] + texts[1] if operation == 1 else (min, max)[operation - 2](texts, key=len)
+    session.reply(channel.number, "test_string_ok", (result,))
+
+
 def refuses(why):
     """The function of a method that is not served, and why."""
 
@@ -516,4 +556,11 @@ def transacted(session, channel):
     session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 2
 
 
-VERBS = dict(older.VERBS, basic_get=basic_get, basic_consume=basic_consume, basic_cancel=verbs.basic_cancel)
+VERBS = dict(
+    older.VERBS,
+    basic_get=basic_get,
+    basic_consume=basic_consume,
+    basic_cancel=verbs.basic_cancel,
+    test_integer=test_integer,
+    test_string=test_string,
+)

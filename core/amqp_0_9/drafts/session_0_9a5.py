@@ -5,11 +5,19 @@ message goes is its property `destination`, so a publish becomes 0-8's when its 
 policy of the broker, by its name.
 """
 
-from ...errors import COMMAND_INVALID, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, SYNTAX_ERROR, ProtocolError
+from ...errors import (
+    COMMAND_INVALID,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    PRECONDITION_FAILED,
+    SYNTAX_ERROR,
+    ProtocolError,
+)
 from ...memory import layout
 from ...message import reading
 from ...shim import const
-from .. import method, spec_0_8
+from .. import method, spec_0_8, verbs
 from . import session as base
 from . import spec_0_9a5, tickets
 from .fields import Fields
@@ -91,7 +99,7 @@ def whole_name(namespace, name):
 
 def start_ok(session, number, arguments):
     """connection.start-ok has no response: it comes with secure-ok."""
-    if session.state != "start" or session.chosen is not None:
+    if number or session.state != "start" or session.chosen is not None:
         raise ProtocolError(COMMAND_INVALID, "connection.start-ok in the state '%s'" % session.state, True)
     session.chosen = arguments
     session.reply(0, "connection_secure", (b"",))
@@ -117,6 +125,7 @@ def tune_ok(session, number, arguments):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.client_id = arguments
+    base.check_path(session, path)
     if session.frame_max:
         session.frame_size_max = min(session.frame_size_max, session.frame_max)
     return "connection_open", (path, "", False)
@@ -253,18 +262,18 @@ def publish(session, number, arguments):
     channel.publishing, channel.class_id = exchange, JMS
 
 
-def test_integer(session, channel, arguments):
-    """test.integer: the sum, the least or the greatest."""
-    *numbers, operation = arguments
-    if not 1 <= operation <= 3:
-        raise ProtocolError(SYNTAX_ERROR, "test.integer with operation %d" % operation)
-    result = (sum, min, max)[operation - 1](numbers)
-    session.reply(channel.number, "test_integer_ok", (result & 0xFFFFFFFFFFFFFFFF,))
+def queue_bind(session, channel, arguments):
+    """As of 0-8, but a durable queue registers with no transient exchange ("Durable Wiring", 3)."""
+    queue = session.broker.queues.get(verbs.current_queue(channel, arguments[1]))
+    exchange = session.broker.exchanges.get(arguments[2])
+    if queue is not None and exchange is not None and queue.durable and not exchange.durable:
+        raise ProtocolError(PRECONDITION_FAILED, "queue '%s' is durable, and exchange '%s' is not" % (queue.name, exchange.name))
+    verbs.queue_bind(session, channel, arguments)
 
 
 def connection_open_ok(session, arguments):
     """connection.open-ok: the client's id, or one that is made for it."""
-    return "connection_open_ok", (session.client_id or "%s-%x" % (session.connection.name[:200], id(session)),)
+    return "connection_open_ok", (session.client_id or base.given_name(session),)
 
 
 def connection_tune(session, arguments):
@@ -275,7 +284,7 @@ def connection_tune(session, arguments):
     return "connection_tune", (frame_max, channel_max, tickets.TICKETS_MAX, most, heartbeat, 0, True, False, False)
 
 
-Session09a5.verbs_beside = dict(base.VERBS, test_integer=test_integer, basic_consume=consumed)
+Session09a5.verbs_beside = dict(base.VERBS, basic_consume=consumed, queue_bind=queue_bind)
 
 Session09a5.METHODS_IN = {
     "connection_start_ok": start_ok,

@@ -60,6 +60,7 @@ class Session09r1(Draft):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.context = arguments
+    base.check_path(session, path)
     return "connection_open", (path, "", False)
 
 
@@ -201,7 +202,7 @@ Session09r1.METHODS_IN = {
 Session09r1.METHODS_OUT = {
     "connection_open_ok": lambda session, arguments: (
         "connection_open_ok",
-        (session.context or "%s-%x" % (session.connection.name[:200], id(session)),),
+        (session.context or base.given_name(session),),
     ),
     "connection_close": lambda session, arguments: ("connection_close", closed(session, arguments)),
     "channel_close": lambda session, arguments: ("channel_close", closed(session, arguments)),

@@ -22,13 +22,17 @@ class Ticket:
 
 
 def grant(session, realm, flags):
-    """The number of a new ticket for a realm; `flags` in the order of RIGHTS. Raises ProtocolError where it cannot be granted."""
+    """The number of a ticket for a realm, the same for the same rights; `flags` in the order of RIGHTS. Raises ProtocolError where it
+    cannot be granted."""
     rights = [RIGHTS[index] for index in range(len(RIGHTS)) if flags[index]]
     for other in session.broker.connections:
         tickets = getattr(other.session, "tickets", {})
         for number in tickets if other.session is not session else ():
             if tickets[number].realm == realm and ("exclusive" in rights or "exclusive" in tickets[number].rights):
                 raise ProtocolError(ACCESS_REFUSED, "another connection has a ticket of the realm '%s'" % realm[:80])
+    for number in session.tickets:
+        if session.tickets[number].realm == realm and session.tickets[number].rights == rights:
+            return number
     if len(session.tickets) >= TICKETS_MAX:
         raise ProtocolError(RESOURCE_ERROR, "a connection has %d access tickets at most" % TICKETS_MAX)
     number = len(session.tickets) + 1
