@@ -417,3 +417,15 @@ def test_class_test():
     for operation, number, text in ((1, 10, b"abcde"), (2, 1, b"ab"), (3, 4, b"cde")):
         assert peer.ask(12, 1, octet(1), word(2), long(3), longlong(4), octet(operation)) == longlong(number)
         assert peer.ask(12, 3, short("ab"), long(3) + b"cde", octet(operation)) == long(len(text)) + text
+
+
+def test_a_delivery_that_is_not_settled_in_time_closes_its_channel_with_a_code_of_the_draft():
+    """507, as precondition-failed is everywhere: 406 is no reply code of theirs."""
+    peer = Peer9r1(new_broker(consumer_timeout_ms=1000)).queue()
+    peer.publish(b"x")
+    peer.say(1, 7, 8, peer.ticket, short("q"), bits(0))
+    peer.heard()
+    for _ in range(4):
+        peer.broker.now += 500
+        peer.connection.tick(peer.broker.now)
+    peer.closed(507)

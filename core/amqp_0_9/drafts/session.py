@@ -24,6 +24,7 @@ from ...queue.turns import charge_made, is_overdue
 from ...shim import const
 from .. import deliver, method, older, properties, spec_0_8, verbs
 from ..outgoing import foreign
+from ..replies import reply_of
 from ..session import Session
 from . import contents
 from .fields import Reader
@@ -431,6 +432,10 @@ class Draft(Session):
         Session.flush(self)
         if self.returns:
             self.send.busy = True
+
+    def shut_channel(self, channel, code, text):
+        """As of 0-8; 406, for deliveries that were not settled in time, is no code of a draft."""
+        Session.shut_channel(self, channel, reply_of(self.dialect, PRECONDITION_FAILED)[0] if code == 406 else code, text)
 
     def cancelled(self, consumer, condition):
         """The broker has ended a consumer: no method of a draft says so, whatever its client announced to understand."""
