@@ -505,7 +505,7 @@ def check_path(session, path):
     """Raise invalid-path for the path of a connection.open that is none here."""
     broker = session.broker
     if session.state == "opening" and path != broker.virtual_host and path not in broker.virtual_host_aliases:
-        raise ProtocolError("invalid-path", "there is no virtual path '%s'" % path[:80], True)
+        raise ProtocolError("invalid-path", "vhost %s not found" % path[:80], True)
 
 
 def given_name(session):
