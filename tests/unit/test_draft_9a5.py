@@ -454,3 +454,24 @@ def test_a_path_that_is_none_here_is_402():
     peer.say(0, 1, 6, long(0), word(0), word(0), word(0), bits(1, 0, 0), long(0))
     peer.say(0, 1, 7, short("/nowhere"), short("me"))
     assert peer.closed(402, 0) == (1, 7)
+
+
+def test_a_content_header_is_no_larger_than_frame_max():
+    """It cannot be cut: the channel closes, and the message stays for others."""
+    broker = new_broker(
+        arena_size=1 << 18, properties_size_max=8192, frame_size_max=8192, receive_buffer_size=16384, send_buffer_size=16384
+    )
+    peer, modern = Peer9a5(broker, log_in=False), Peer(broker)
+    peer.give(peer.header)
+    peer.log_in(1024)
+    peer.queue()
+    modern.publish("q", b"x", given={"headers": {"h": "y" * 1100}})
+    for class_id, fields in ((6, bits(0)), (7, bits(0, 0))):
+        peer.say(1, class_id, 1 if class_id == 6 else 7, peer.ticket, short(""), short("q"), fields)
+        peer.closed(507)
+        peer.say(1, 2, 5)
+        peer.open(1)
+    peer.say(1, 7, 1, peer.ticket, short(""), short("q"), word(0), word(0), bits(0, 1, 0))
+    found = peer.heard()
+    assert found[0][2] == peer.ids(7, 2) + word(1) and found[1][2][:4] == peer.ids(2, 4) and len(found) == 2
+    assert broker.queues["q"].message_count() == 1

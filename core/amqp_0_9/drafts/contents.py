@@ -212,6 +212,16 @@ def roots(nodes):
     return None if count > 255 or [each for each in left if each] else count
 
 
+def largest(session, frames):
+    """Octets of the largest payload among whole frames."""
+    most = at = 0
+    while at < len(frames):
+        _, _, head, size = session.framing.head(frames, at, len(frames))
+        most = max(most, size)
+        at += head + size + 1
+    return most
+
+
 def frames_of(session, class_id, number_, nodes):
     """The frames of contents within another one."""
     parts, bodies = [], []  # bodies: [contents to come, body] of those whose body waits for them

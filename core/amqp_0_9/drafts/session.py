@@ -372,6 +372,8 @@ class Draft(Session):
                 return count
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             frames, pieces = self.content_out(channel.number, consumer.class_id, message)
+            if deliver.refuses_header(self, consumer, contents.largest(self, frames), "the next message"):
+                return count
             queue.pop()
             tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
             tag = int.from_bytes(deliver.count_tag(tables, channel), "big")
@@ -401,6 +403,7 @@ class Draft(Session):
         entry = queue.head()
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         frames, pieces = self.content_out(channel.number, channel.asked, message)
+        deliver.check_header(self, channel, queue, contents.largest(self, frames), "the next message")
         tag = int.from_bytes(deliver.count_tag(tables, channel), "big")
         came_back = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
         lead = self.got(channel, tag, came_back, message, queue.message_count() - 1) + frames
