@@ -276,7 +276,7 @@ def release(session):
         needed("amqp_0_10.file_class", "class file").release(session)
     session.subscriptions = {}
     session.browsed = {}
-    session.kept = {}
+    session.kept, session.kept_size = {}, 0
     session.sent = []
     session.transfers = {}
     session.undurable = []
@@ -344,7 +344,7 @@ def send_exception(session, condition, text):
 
 def say_exception(session, condition, text):
     """execution.exception, and the detach behind it."""
-    session.kept = {}
+    session.kept, session.kept_size = {}, 0
     if session.replay_at is not None:  # nothing more is sent again
         session.replay_at, session.has_point = None, False
     octets = text.encode("utf-8")[:1000]

@@ -14,6 +14,7 @@ from . import convert, numbers, subscription
 from .conditions import SessionError
 
 KEPT_MAX = const(1024)  # commands of a session whose completion the peer owes us
+KEPT_SIZE_MAX = const(1 << 20)  # octets of them, if they are more than one
 ROOM = const(1024)  # octets in the send buffer for a command and what goes before it
 TURN = const(64)  # commands that are looked at before others have their turn
 
@@ -21,12 +22,21 @@ TURN = const(64)  # commands that are looked at before others have their turn
 def keep(session, octets, header):
     """A command is sent: keep it until the peer has confirmed it."""
     session.kept[numbers.tail(session)] = octets, header
-    if len(session.kept) == KEPT_MAX // 2:
+    before = session.kept_size
+    session.kept_size += size_of(octets, header)
+    if len(session.kept) == KEPT_MAX // 2 or before <= KEPT_SIZE_MAX // 2 < session.kept_size:
         session.control("session_flush", {"completed": True})
+
+
+def size_of(octets, header):
+    """The octets of a command that is kept."""
+    return len(octets) + len(header or b"")
 
 
 def check_kept(session):
     """Raise resource-error for a peer that has confirmed and completed nothing for too long."""
+    if session.kept_size > KEPT_SIZE_MAX and len(session.kept) > 1:
+        raise SessionError(RESOURCE_ERROR, "commands of %d octets are neither confirmed nor completed" % session.kept_size)
     if len(session.kept) >= KEPT_MAX:
         raise SessionError(RESOURCE_ERROR, "%d commands are neither confirmed nor completed" % KEPT_MAX)
 
@@ -35,7 +45,8 @@ def confirmed(session, ranges, is_completed):
     """The peer has confirmed, or completed, commands of ours."""
     for first, last in ranges:
         for id_ in [each for each in session.kept if is_in(each, first, last)]:
-            del session.kept[id_]
+            octets, header = session.kept.pop(id_)
+            session.kept_size -= size_of(octets, header)
         if is_completed:
             session.confirmed.remove(first, last)
         else:

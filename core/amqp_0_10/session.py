@@ -133,6 +133,7 @@ class Session:
         # Ours:
         self.has_point = False  # we have said where our commands begin, or go on
         self.kept: "dict" = {}  # id -> (octets, header segment or None) of a command without a body that is not confirmed (replay.py)
+        self.kept_size = 0  # octets of them
         self.confirmed = Ranges()  # of ours, confirmed and not completed
         self.replay_at: "Any" = None  # the next id that is sent again
         # Beyond its transport (sessions.py):

@@ -271,6 +271,32 @@ def test_recover_lists_more_than_the_send_buffer_holds():
     assert sorted([each["branch_id"] for each in ask(peer, "dtx_recover")["in_doubt"]]) == [each["branch_id"] for each in xids]
 
 
+def test_results_that_nobody_completes_are_bounded_by_their_octets():
+    """A session beyond its transport keeps them, and the list of recover is long: 1,023 of them were gigabytes."""
+    broker, peer = ready(new_broker(transaction_count_max=4096, channel_count_max=200, **ROOM))
+    for number in range(60):
+        xid = {"format": 1, "global_id": b"g" * 255, "branch_id": b"%0255d" % number}
+        work(peer, b"x", xid)
+        assert ask(peer, "dtx_prepare", xid=xid) == OK
+    peer.give(control("session_request_timeout", timeout=60))
+    session = broker.beyond.by_name[("guest", b"unit")]
+    largest, flushes, ended = 0, 0, False
+    for _ in range(60):
+        peer.do("dtx_recover")
+        names = [each[0] for each in peer.all()]
+        flushes += names.count("session_flush")
+        ended = ended or "execution_exception" in names
+        largest = max(largest, session.kept_size)
+    assert ended and flushes == 1 and 1 << 20 < largest < (1 << 20) + 65536 and not session.kept
+    other = ready(broker, b"other", False)[1]
+    other.give(control("session_request_timeout", timeout=60))
+    session = broker.beyond.by_name[("guest", b"other")]
+    other.do("dtx_recover")
+    assert session.kept_size > 30000 and other.all()
+    other.give(control("session_completed", commands=[(0, 0)]))
+    assert session.kept_size == 0
+
+
 def test_nobody_ends_a_branch_whose_commit_takes_effect():
     """Neither its timeout nor an operator nor another session's rollback: half of it would stay."""
     for prepares in (False, True):
