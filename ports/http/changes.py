@@ -14,7 +14,7 @@ from ...core.access.permissions import CONFIGURE, READ, WRITE
 from ...core.amqp_0_9.permissions import allow_forward
 from ...core.errors import ACCESS_REFUSED, ProtocolError
 from ...core.management import messages, rabbitmq_definitions
-from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, UNROUTABLE, nobody
+from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, RELEASED, UNROUTABLE, nobody
 from . import answers
 from .answers import Answer, Piece, Refused, bad
 from .call import Call, flag, number, text
@@ -26,7 +26,13 @@ from .views import the_binding, the_connection, the_exchange, the_queue
 GET_MAX = 1000  # messages of one get
 GET_OCTETS = 4 << 20
 ALIVENESS = "aliveness-test"
-ACKMODES = {"ack_requeue_true": MODIFIED, "reject_requeue_true": MODIFIED, "ack_requeue_false": ACCEPTED, "reject_requeue_false": REJECTED}
+ACKMODES = {
+    "ack_requeue_true": MODIFIED,
+    "reject_requeue_true": MODIFIED,
+    "ack_requeue_false": ACCEPTED,
+    "reject_requeue_false": REJECTED,
+    "release": RELEASED,  # RabbitMQ has none that does not count against x-delivery-limit: the page's
+}
 
 
 def new_or_not(call: Call, is_new: bool) -> Answer:

@@ -90,6 +90,17 @@ def test_get_takes_or_gives_back(api, mode, left, redelivered):
     api.do("DELETE", queue("calls.get"))
 
 
+def test_who_only_looks_loses_nothing(api):
+    """The page's mode: RabbitMQ's ack_requeue_true counts as a delivery that has failed."""
+    assert b'ackmode: "release"' in api.call("GET", "/page.js")[2]
+    api.put_queue("calls.looked", arguments={"x-delivery-limit": 2})
+    api.publish("calls.looked", "one")
+    for _ in range(5):
+        (told,) = api.messages("calls.looked", "release")
+        assert (told["payload"], told["redelivered"]) == ("one", False)
+    assert [len(api.messages("calls.looked")) for _ in range(4)] == [1, 1, 1, 0]
+
+
 def test_rejected_messages_go_to_the_dead_letter_exchange(api):
     api.put_queue("calls.dead")
     api.put_queue("calls.dlx", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "calls.dead"})
@@ -253,7 +264,7 @@ def test_a_get_has_4_mib_with_the_properties_and_is_held_piece_by_piece(api, cli
     channel = client.channel()
     for _ in range(250):
         channel.basic_publish("", "calls.headers", b"", pika.BasicProperties(headers=headers))
-    client.process_data_events(0)
+    channel.queue_declare("calls.headers", passive=True)  # its answer comes behind them
     got = api.messages("calls.headers", count=1000)
     assert 150 < len(got) < 250 and got[0]["properties"]["headers"] == headers
     assert [each["message_count"] for each in got] == list(range(249, 249 - len(got), -1))

@@ -192,7 +192,7 @@ const VIEWS = {
 };
 
 async function look(row) {
-  const told = await ask("POST", queuePath(row) + "/get", { count: 10, ackmode: "ack_requeue_true", encoding: "auto", truncate: 2000 });
+  const told = await ask("POST", queuePath(row) + "/get", { count: 10, ackmode: "release", encoding: "auto", truncate: 2000 });
   state.looked = [make("h2", {}, "The first messages of " + row.name + " (they stay)"),
     ...(told.length ? told.map((each) => make("pre", {}, each.exchange + " " + each.routing_key + " " + JSON.stringify(each.properties) + "\n" + each.payload))
       : [make("p", {}, "It has none.")])];
