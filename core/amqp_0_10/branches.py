@@ -372,9 +372,10 @@ class Branches:
                 break
             count = self.broker.journal.pager.bring(queue)
             if not count:
-                self.broker.log("a prepared branch has no hold of %d messages of queue '%s' in the log" % (len(wanted), queue.name))
                 break
             brought += count
+        if wanted:
+            self.broker.log("a prepared branch has no hold of %d messages of queue '%s' in the log" % (len(wanted), queue.name))
 
     def lock_ready(self, branch, queue, wanted):
         """Those that are in memory."""

@@ -402,6 +402,15 @@ def test_a_prepared_branch_comes_through_a_power_cut():
         assert last.queues["leveret.prepared"].message_count() == 0
 
 
+def test_messages_that_a_prepared_branch_has_no_hold_of_are_told():
+    """Also where the search has come to its end, or to its bound."""
+    broker, lines = prepared(MemoryStore()), []
+    broker.log = lines.append
+    (branch,) = broker.beyond.branches.by_xid.values()
+    broker.beyond.branches.lock(branch, broker.queues["q"], [[100000, 2]])
+    assert lines == ["a prepared branch has no hold of 2 messages of queue 'q' in the log"]
+
+
 def test_a_commit_before_a_power_cut_is_whole_behind_it():
     store = MemoryStore()
     broker = prepared(store)
