@@ -149,7 +149,7 @@ static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_
     if (!begin(&in, source, at, end) || !take_boolean(&in)) /* role: the receiver's */
         return ASK;
     uint32_t first = take_uint(&in, &no_first), last = take_uint(&in, &no_last);
-    if (!take_boolean(&in) || in.is_bad || no_first || in.end - in.at < 4) /* settled */
+    if (!take_boolean(&in) || in.is_bad || no_first || in.left < 1 || in.end - in.at < 4) /* settled */
         return ASK;
     const uint8_t *described = source + in.at;
     if (described[0] || described[1] != 0x53 || described[2] != ACCEPTED_STATE)
@@ -277,8 +277,6 @@ static void tell(leveret_amqp_1_0_link *link)
     output->end += at;
     link->told = link->taken;
 }
-
-
 
 static int32_t take_frames(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
 {

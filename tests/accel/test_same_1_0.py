@@ -378,3 +378,23 @@ def test_the_engine_makes_deliveries_with_a_lifetime_and_in_c_those_that_have_fa
     peer.credit(4, handle=20, delivery_count=4, next_incoming_id=4)
     found = [composites.read(payload, 0, len(payload))[1] for name, _, payload, _ in peer.frames() if name == "transfer"]
     assert [fields["delivery-count"] for fields in found] == [1, 1, None, None] and len(made) == (0 if in_c else 4)
+
+
+@pytest.mark.parametrize("form", [engine.Plain, c_accel.Engine])
+def test_a_list_with_more_octets_than_values_settles_nothing(form, monkeypatch):
+    """Section 1.6.22: the count says how many values a list has; the state behind the last of a disposition's four is none of it."""
+    monkeypatch.setattr(engine, "chosen", form)
+    for count, condition in ((4, ["amqp:decode-error"]), (5, [])):
+        peer = Peer(new_broker())
+        declare(peer.broker)
+        peer.sender()
+        peer.send(0, b"body")
+        peer.frames()
+        peer.receiver()
+        first = [fields["delivery-id"] for name, fields, _, _ in peer.frames() if name == "transfer"]
+        fields = b"\x41\x52" + bytes(first) + b"\x40\x41\x00\x53\x24\x45"  # role, first, last, settled; accepted
+        octets = b"\x02\x00\x00\x00\x00\x53\x15\xc0" + bytes((1 + len(fields), count)) + fields
+        peer.give(struct.pack(">I", 4 + len(octets)) + octets)
+        assert [frame[1]["error"]["condition"] for frame in peer.frames() if frame[0] == "close"] == condition
+        peer.broker.fold_counters()
+        assert peer.broker.counters["settled"] == (0 if condition else 1)
