@@ -84,11 +84,11 @@ class Rule(Feature):
             changed,
             reading.properties_room(broker.limits, len(route)),
         )
+        if letters is not None:  # before there is a copy, which an error here would leave behind
+            letters.learn(self, broker, queue, message, reason, route, octets)
         copy = reading.copy_with(broker.tables, message, route, octets)
         if copy == layout.NONE:
             return NO_ROOM
-        if letters is not None:
-            letters.learn(self, broker, queue, message, reason, route, octets)
         broker.dead_letters_nested += 1
         try:
             return broker.publish_dead_letter(
