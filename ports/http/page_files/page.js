@@ -124,13 +124,13 @@ const VIEWS = {
       make("div", { id: "looked" }),
       make("h2", {}, "Declare a queue"),
       form([["name", "Name", { required: true }], ["type", "Type", { choices: ["classic", "quorum", "stream"] }]], "Declare", async (values) => {
-        await ask("PUT", "/queues/%2F/" + part(values.name), { durable: true, arguments: { "x-queue-type": values.type } });
+        await ask("PUT", "/queues/" + part(state.host) + "/" + part(values.name), { durable: true, arguments: { "x-queue-type": values.type } });
         tell("Declared " + values.name);
         await show(true);
       }),
       make("h2", {}, "Publish"),
       form([["exchange", "Exchange (empty: the default one)"], ["key", "Routing key"], ["body", "Body"]], "Publish", async (values) => {
-        const told = await ask("POST", "/exchanges/%2F/" + part(values.exchange || "amq.default") + "/publish",
+        const told = await ask("POST", "/exchanges/" + part(state.host) + "/" + part(values.exchange || "amq.default") + "/publish",
           { properties: { delivery_mode: 2 }, routing_key: values.key, payload: values.body, payload_encoding: "string" });
         tell(told.routed ? "Published" : "Published, and no queue gets it");
       }),
@@ -198,7 +198,7 @@ async function look(row) {
       : [make("p", {}, "It has none.")])];
 }
 
-const state = { view: "Overview", page: 1, name: "", looked: [] };
+const state = { host: "/", view: "Overview", page: 1, name: "", looked: [] };
 
 function logIn() {
   clearTimeout(timer);
@@ -215,7 +215,10 @@ function logIn() {
 
 async function begin() {
   let who;
-  try { who = await get("/whoami"); } catch (error) { header = null; sessionStorage.removeItem("header"); logIn(); tell(error.message, true); return; }
+  try {
+    who = await get("/whoami");
+    for (const each of await get("/vhosts")) state.host = each.name;
+  } catch (error) { header = null; sessionStorage.removeItem("header"); logIn(); tell(error.message, true); return; }
   sessionStorage.setItem("header", header);
   tell("");
   document.getElementById("who").replaceChildren(who.name + " ",
@@ -230,7 +233,7 @@ async function show(keeps = false) {
   shown += 1;
   const own = shown;
   const name = decodeURIComponent(location.hash.slice(1));
-  if (name in VIEWS && name !== state.view) Object.assign(state, { view: name, page: 1, name: "", looked: [] });
+  if (Object.hasOwn(VIEWS, name) && name !== state.view) Object.assign(state, { view: name, page: 1, name: "", looked: [] });
   document.getElementById("views").replaceChildren(...Object.keys(VIEWS).map((each) =>
     make("a", { href: "#" + each, "aria-current": each === state.view ? "page" : false }, each)));
   try {
