@@ -152,13 +152,14 @@ class Server:
                 raise UsageError(error.text) from None
         if document is None:
             return
+        guest = self.broker.access.users.get(GUEST)
+        is_predeclared = guest is not None and guest.predeclared  # permissions for it make it a user like others
         loaded, sentences = definitions.load_into(self.broker, document, host)
         for sentence in sentences:
             say(sentence)
         say(definitions.counted(loaded))
         if loaded["users"] and not keep_guest and GUEST not in [user.get("name") for user in document["users"]]:
-            guest = self.broker.access.users.get(GUEST)
-            if guest is not None and guest.predeclared:
+            if is_predeclared:
                 users.remove(self.broker, GUEST)
 
     def bridge(self, settings):

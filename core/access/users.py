@@ -37,13 +37,15 @@ def put(broker, user):
 
 
 def permit(broker, user, permissions):
-    """Change a user's permissions. Raises ValueError for an invalid expression."""
-    before, had = definition_of(user), user.permissions
+    """Change a user's permissions; the predeclared guest is then a user like others. Raises ValueError for an invalid expression."""
+    before, had, was = definition_of(user), user.permissions, user.predeclared
     user.permit(permissions)
+    user.predeclared = False
     try:
         note(broker, user, before)
     except Exception:  # all or nothing: what is not in the log is not in force
         user.permit(had)
+        user.predeclared = was
         raise
 
 
@@ -54,10 +56,10 @@ def remove(broker, name):
         raise ProtocolError(NOT_FOUND, "there is no user '%s'" % name)
     if user.configured:
         raise ProtocolError(PRECONDITION_FAILED, "user '%s' is in the configuration file: remove it there" % name)
-    if user.predeclared:
+    if name == GUEST:  # the log knows it too where it was changed, and without it a start would make the predeclared one
         define(broker, NO_GUEST)
         broker.access.guestless = True
-    else:
+    if not user.predeclared:
         define(broker, {"gone": "user", "name": name})
     broker.access.remove(name)
     end(broker, user)

@@ -122,3 +122,37 @@ def test_the_definitions_that_are_written_can_be_read_as_json():
     broker, _ = durable_broker(MemoryStore())
     import_user(broker)
     assert json.loads(json.dumps(list(users.definitions(broker))))[0]["name"] == "sensor"
+
+
+def test_what_the_predeclared_guest_may_is_what_comes_back():
+    """A guest with fewer rights does not have all of them again after a start."""
+    broker, _ = durable_broker(MemoryStore())
+    guest = broker.access.users["guest"]
+    assert guest.predeclared
+    users.permit(broker, guest, ("", "^t$", ""))
+    again = restarted(broker)
+    assert facts(again, "guest")[1:] == (("administrator",), ("", "^t$", ""))
+    assert facts(again, "guest")[0] == guest.stored.text()
+    assert [row["name"] for row in exported(again)] == ["guest"]
+    users.permit(broker, guest, None)
+    assert restarted(broker).access.users["guest"].permissions is None
+
+
+def test_a_guest_that_was_changed_and_removed_stays_away():
+    """A start does not make the predeclared guest, with the password that everybody knows, in the place of one that was removed."""
+    broker, _ = durable_broker(MemoryStore())
+    import_user(broker, "guest")
+    assert facts(restarted(broker), "guest")[0] == HASH
+    users.remove(broker, "guest")
+    again = restarted(broker)
+    assert facts(again, "guest") is None
+    again.journal.snapshot()
+    assert facts(restarted(again), "guest") is None
+    import_user(again, "guest")
+    assert facts(restarted(again), "guest")[0] == HASH
+
+
+def exported(broker):
+    """The users of an export."""
+    (section,) = [each for each in rabbitmq_definitions.sections(broker) if each[0] == "users"]
+    return [section[2](user) for _, user in section[1]]
