@@ -27,7 +27,7 @@ def grant(session, realm, flags):
     rights = [RIGHTS[index] for index in range(len(RIGHTS)) if flags[index]]
     for other in session.broker.connections:
         tickets = getattr(other.session, "tickets", {})
-        for number in tickets if other.session is not session else ():
+        for number in tickets if tickets and other.session is not session and not other.session.closing else ():
             if tickets[number].realm == realm and ("exclusive" in rights or "exclusive" in tickets[number].rights):
                 raise ProtocolError(ACCESS_REFUSED, "another connection has a ticket of the realm '%s'" % realm[:80])
     for number in session.tickets:
