@@ -1,6 +1,6 @@
 """AMQP 0-10, class session: sessions that live beyond their transport (core/amqp_0_10/sessions.py)."""
 
-from memory_store import MemoryStore, SlowStore, durable_broker
+from memory_store import MemoryStore, durable_broker
 from peer_0_10 import Peer, command, control, new_broker, transfer
 
 from leveret.core.amqp_0_10 import properties
@@ -392,31 +392,6 @@ def test_too_many_commands_that_nobody_completes_end_the_session():
     assert names.count("session_flush") == 1 and names[-2:] == ["execution_exception", "session_detach"]
 
 
-def test_ids_with_too_many_holes_end_the_session():
-    """Each hole is a range that is kept: of what is executed, completed, or confirmed."""
-    for kind in ("point", "gap", "confirmed", "known"):
-        broker = new_broker(**ROOM)
-        peer = lasting(broker)
-        if kind == "known":
-            peer.give(control("session_gap", commands=[(0, 8000)]))
-        session, ended = broker.beyond.by_name[("guest", b"s")], False
-        for number in range(1101 if kind == "point" else 21):
-            if kind == "point":
-                point(peer, 2 * number)
-                peer.do("execution_sync")
-            else:
-                first = 200 * number if kind == "known" else 0x80001000 + 200 * number
-                title = "session_known_completed" if kind == "known" else "session_" + kind
-                peer.give(control(title, commands=[(first + 2 * each, first + 2 * each) for each in range(100)]))
-            if number % 10 == 0:
-                peer.collect()
-                ended = ended or b"in more than 1024 ranges" in bytes(peer.inbox)
-                peer.inbox = b""
-        assert ended, kind
-        assert len(session.received.runs) < 1200 and len(session.completed.runs) < 1200 and len(session.confirmed.runs) < 1200
-        assert broker.beyond.by_name == {}
-
-
 # With a log
 
 
@@ -465,26 +440,6 @@ def test_what_was_executed_before_an_error_of_the_connection_is_not_executed_twi
     again.publish(b"1", delivery=DURABLE)
     rounds(after)
     assert counts(after) == 1
-
-
-def test_a_bounded_number_of_commands_waits_for_the_log():
-    """A medium that stalls, or is full, let a peer's commands wait without bound."""
-    store = SlowStore()
-    broker = durable(store)
-    peer = Peer(broker)
-    rounds(broker)
-    store.stalls = True
-    peer.do("queue_declare", queue="q", durable=True)
-    session = peer.connection.session.attached[0]
-    frames = command("execution_sync") * 100
-    taken = 1
-    for _ in range(100):
-        taken += peer.give(frames) // (len(frames) // 100)
-    assert len(session.undurable) == 8192 and not peer.connection.reading and taken < 10001
-    store.stalls = False
-    for _ in range(20):
-        rounds(broker)
-    assert peer.completed() == [(0, taken - 1)] and peer.connection.reading
 
 
 def test_what_no_commit_had_is_executed_after_a_power_cut():
