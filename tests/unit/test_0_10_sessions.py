@@ -520,39 +520,6 @@ def test_our_ids_go_on_behind_all_that_were_sent_before_a_restart():
     assert len(points) == 1 and 3 <= points[0] < 1 << 18
 
 
-def test_the_logs_bound_of_our_ids_goes_around_with_them():
-    broker = durable(MemoryStore())
-    peer = lasting(broker)
-    session = broker.beyond.by_name[("guest", b"s")]
-    channels, at = broker.tables.channels, session.handle + layout.CHANNEL_TAG
-    channels[at], channels[at + 1] = layout.MASK - 9, 3
-    peer.do("execution_sync")
-    assert session.ids_in_log == 65536 - 10
-    channels[at], channels[at + 1] = 65536 - 100, 4
-    peer.give(control("session_flush", expected=True))
-    assert session.ids_in_log == 2 * 65536 - 100
-
-
-def test_what_is_completed_and_not_accepted_stays_with_its_session_around_the_end_of_the_ids():
-    """2**31 commands behind request-timeout it seemed to be older than this, and went to somebody else too."""
-    broker = new_broker(**ROOM)
-    peer = lasting(broker)
-    session = broker.beyond.by_name[("guest", b"s")]
-    channels, at = broker.tables.channels, session.handle + layout.CHANNEL_TAG
-    for half in range(8):
-        channels[at], channels[at + 1] = layout.MASK - 1 if half & 1 else layout.MASK >> 1, half >> 1
-        peer.do("execution_sync")
-    peer.do("queue_declare", queue="q")
-    peer.subscribe(accept=0)
-    for number in range(4):
-        peer.publish(b"%d" % number)
-    assert [id_ & 0xFFFFFFFF for id_, _ in sent(peer)] == [0xFFFFFFFE, 0xFFFFFFFF, 0, 1]
-    peer.give(control("session_completed", commands=[(0xFFFFFFFE, 0xFFFFFFFE)]))
-    cut(peer)
-    again = lasting(broker, again=True)
-    assert [body for _, body in sent(again)] == [b"1", b"2", b"3"] and broker.queues["q"].unsettled_count() == 4
-
-
 def test_a_session_that_has_ended_is_not_in_the_log():
     store = MemoryStore()
     broker = durable(store)
