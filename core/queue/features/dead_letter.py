@@ -91,6 +91,8 @@ class Rule(Feature):
             return NO_ROOM
         broker.dead_letters_nested += 1
         try:
+            if letters is not None:
+                letters.learn(self, broker, queue, message, reason, route, octets)
             return broker.publish_dead_letter(
                 copy,
                 self.exchange,
