@@ -172,7 +172,7 @@ def test_every_component_says_what_is_missing_and_the_command_that_installs_it()
         assert "install it with: sudo " in told or component in (
             components.SHARED,
             components.TO_PYTHON_3,
-        components.CHROMIUM,
+            components.CHROMIUM,
         )  # which no package of Debian has
 
 

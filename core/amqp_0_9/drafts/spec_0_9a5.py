@@ -7,7 +7,7 @@ Field codes: o octet, s short, l long, L longlong or timestamp, S shortstr, T lo
 CONTENTS: class -> (name, its properties: (name, field code) in wire order; the first is flag bit 15). CODES: name -> reply code.
 """
 
-HEADER = b"AMQP\x01\x01\x00\t"
+HEADER = b'AMQP\x01\x01\x00\t'
 VERSION = (0, 9)
 
 METHODS = (
@@ -89,59 +89,47 @@ METHODS = (
 )
 
 CONTENTS = {
-    6: (
-        "basic",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("destination", "S"),
-            ("headers", "F"),
-        ),
-    ),
-    7: (
-        "jms",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("destination", "S"),
-            ("headers", "F"),
-            ("delivery_mode", "o"),
-            ("priority", "o"),
-            ("correlation_id", "S"),
-            ("reply_to", "S"),
-            ("expiration", "S"),
-            ("message_id", "S"),
-            ("timestamp", "S"),
-            ("type", "S"),
-            ("user_id", "S"),
-            ("app_id", "S"),
-        ),
-    ),
-    8: (
-        "file",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("destination", "S"),
-            ("headers", "F"),
-            ("priority", "o"),
-            ("reply_to", "S"),
-            ("message_id", "S"),
-            ("filename", "S"),
-            ("timestamp", "S"),
-        ),
-    ),
-    9: (
-        "stream",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("destination", "S"),
-            ("headers", "F"),
-            ("priority", "o"),
-            ("timestamp", "S"),
-        ),
-    ),
+    6: ("basic", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("destination", "S"),
+        ("headers", "F"),
+    )),
+    7: ("jms", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("destination", "S"),
+        ("headers", "F"),
+        ("delivery_mode", "o"),
+        ("priority", "o"),
+        ("correlation_id", "S"),
+        ("reply_to", "S"),
+        ("expiration", "S"),
+        ("message_id", "S"),
+        ("timestamp", "S"),
+        ("type", "S"),
+        ("user_id", "S"),
+        ("app_id", "S"),
+    )),
+    8: ("file", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("destination", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("reply_to", "S"),
+        ("message_id", "S"),
+        ("filename", "S"),
+        ("timestamp", "S"),
+    )),
+    9: ("stream", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("destination", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("timestamp", "S"),
+    )),
 }
 
 CODES = {

@@ -7,7 +7,7 @@ Field codes: o octet, s short, l long, L longlong or timestamp, S shortstr, T lo
 CONTENTS: class -> (name, its properties: (name, field code) in wire order; the first is flag bit 15). CODES: name -> reply code.
 """
 
-HEADER = b"AMQP\x01\x01\t\x01"
+HEADER = b'AMQP\x01\x01\t\x01'
 VERSION = (9, 1)
 
 METHODS = (
@@ -102,57 +102,45 @@ METHODS = (
 )
 
 CONTENTS = {
-    6: (
-        "basic",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("headers", "F"),
-            ("message_id", "S"),
-            ("reply_to", "S"),
-        ),
-    ),
-    7: (
-        "jms",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("headers", "F"),
-            ("delivery_mode", "o"),
-            ("priority", "o"),
-            ("correlation_id", "S"),
-            ("reply_to", "S"),
-            ("expiration", "S"),
-            ("message_id", "S"),
-            ("timestamp", "L"),
-            ("type", "S"),
-            ("user_id", "S"),
-            ("app_id", "S"),
-        ),
-    ),
-    8: (
-        "file",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("headers", "F"),
-            ("priority", "o"),
-            ("reply_to", "S"),
-            ("message_id", "S"),
-            ("filename", "S"),
-            ("timestamp", "L"),
-        ),
-    ),
-    9: (
-        "stream",
-        (
-            ("content_type", "S"),
-            ("content_encoding", "S"),
-            ("headers", "F"),
-            ("priority", "o"),
-            ("timestamp", "L"),
-        ),
-    ),
+    6: ("basic", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("message_id", "S"),
+        ("reply_to", "S"),
+    )),
+    7: ("jms", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("delivery_mode", "o"),
+        ("priority", "o"),
+        ("correlation_id", "S"),
+        ("reply_to", "S"),
+        ("expiration", "S"),
+        ("message_id", "S"),
+        ("timestamp", "L"),
+        ("type", "S"),
+        ("user_id", "S"),
+        ("app_id", "S"),
+    )),
+    8: ("file", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("reply_to", "S"),
+        ("message_id", "S"),
+        ("filename", "S"),
+        ("timestamp", "L"),
+    )),
+    9: ("stream", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("timestamp", "L"),
+    )),
 }
 
 CODES = {
