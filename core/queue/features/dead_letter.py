@@ -84,8 +84,6 @@ class Rule(Feature):
             changed,
             reading.properties_room(broker.limits, len(route)),
         )
-        if letters is not None:  # before there is a copy, which an error here would leave behind
-            letters.learn(self, broker, queue, message, reason, route, octets)
         copy = reading.copy_with(broker.tables, message, route, octets)
         if copy == layout.NONE:
             return NO_ROOM
