@@ -99,7 +99,7 @@ def test_kills_cost_no_file_and_little_of_the_way(start, tmp_path, image, settin
     restart()
     shown = killing(broker, CUTS, lambda at: at)
     got = tmp_path / "got.bin"
-    (name, resumed), cuts = until_done(lambda: files_0_10.receive(broker[0].url, "images", str(got), shown), restart)
+    (name, resumed), cuts = until_done(lambda: files_0_10.receive(broker[0].url, "images", str(got), shown, timeout_ms=60000), restart)
     assert cuts == len(CUTS) and name == "image.bin" and resumed >= CUTS[-1]
     assert got.read_bytes() == image.read_bytes() and sorted(os.listdir(tmp_path)) == ["data", "got.bin", "image.bin", "limits.toml"]
     client = connect(broker[0].url)
