@@ -24,8 +24,6 @@ class Tables:
             layout.CHANNEL_WIDTH * limits.channel_count_max + (slots + limits.entry_count_max + self.spare[2] if slots else 0)
         )
         self.consumers = table(layout.CONSUMER_WIDTH * limits.consumer_count_max)
-        self.chunks = table(layout.CHUNK_WIDTH * limits.chunk_count_max)
-        self.chunk_count = limits.chunk_count_max
         self.state = table(layout.STATE_WIDTH)
         self.state[layout.STATE_BLOCK_SIZE] = limits.block_size
         self.state[layout.STATE_TAGS] = layout.CHANNEL_WIDTH * limits.channel_count_max
@@ -40,7 +38,7 @@ class Tables:
         self.channel_pool = table(3)
         self.consumer_pool = table(3)
         self.chunk_pool = table(4)  # and behind them the chunk at which copy_forward.Copies.chunks_in goes on
-        self.chunk_pool[3] = layout.NONE
+        self.make_chunks(limits.chunk_count_max)
         for place in (
             layout.STATE_SETTLED_LIST,
             layout.STATE_ACTIVE_HEAD,
@@ -57,7 +55,6 @@ class Tables:
         start_pool(self.queue_pool, 0, limits.queue_count_max)
         start_pool(self.channel_pool, 0, limits.channel_count_max)
         start_pool(self.consumer_pool, 0, limits.consumer_count_max)
-        start_pool(self.chunk_pool, 0, limits.chunk_count_max)
         slots = route_slots(limits)
         self.routes = table(layout.ROUTE_WIDTH * slots)  # the route cache, see broker/route_cache.py
         self.route_octets = octets(ROUTE_SIZE_MEAN * slots)
@@ -68,6 +65,13 @@ class Tables:
         self.state[layout.STATE_PROPERTIES_MAX] = limits.properties_size_max
         self.engine = engine(self)
         self.begin_turn()
+
+    def make_chunks(self, count):
+        """Make the index of the log, with `count` chunks, all free. Raises MemoryError and leaves what is there as it is."""
+        self.chunks = table(layout.CHUNK_WIDTH * count)
+        self.chunk_count = count
+        self.chunk_pool[3] = layout.NONE
+        start_pool(self.chunk_pool, 0, count)
 
     def begin_turn(self):
         """A connection, or a round of the broker, may do so much before others have their turn."""

@@ -53,7 +53,7 @@ class LogContents:
         self.where = None  # offset and skip of the record of each message in memory; offset NONE: the message stays in memory
         self.kept_free = 2  # one such part of memory is kept free; queues that would need it go into their index
         self.last_entered = {}  # queue id -> the entry that recovery put into the queue last
-        self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0}
+        self.counts = {"definitions": 0, "settled": 0, "messages": 0, "doubles": 0, "left": 0, "gaps": 0, "let_go": 0, "pieces": 0}
 
     def fault(self, segment, offset, error):
         """Note that a record raised `error` when recovery applied it: its segment stays in the log."""

@@ -102,6 +102,8 @@ def report(contents, kept_aside):
         text += "; %d messages of streams are missing: readers go on behind them" % counts["gaps"]
     if counts["let_go"]:
         text += "; %d messages of streams were let go because chunk_count_max is too small for them" % counts["let_go"]
+    if counts["pieces"]:
+        text += "; the index of the log has %d pieces until the next start, it could not do with chunk_count_max" % counts["pieces"]
     if counts["left"]:
         text += "; %d messages found no room in the limits and stay in the log until a start with larger ones" % counts["left"]
     return text

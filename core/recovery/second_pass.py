@@ -34,12 +34,15 @@ def restore(broker, store, contents, pager):
                 by_id[identity].pages.present = contents.present.get(identity)
     contents.where = table(2 * broker.limits.message_count_max)
     delaying = [exchange.name for exchange in broker.exchanges.values() if exchange.delays]
-    try:
-        fill(broker, store, contents, by_id, delaying)
-    except TooManyPieces:
-        empty_queues(broker, contents, by_id)
-        contents.kept_free = 8
-        fill(broker, store, contents, by_id, delaying)
+    while True:
+        try:
+            fill(broker, store, contents, by_id, delaying)
+            break
+        except TooManyPieces:
+            empty_queues(broker, contents, by_id)
+            if contents.kept_free == 8:
+                contents.counts["pieces"] = more_pieces(broker)
+            contents.kept_free = 8
     for identity in by_id:
         try:
             begin_queue(broker, contents, by_id[identity], pager)
@@ -209,6 +212,16 @@ def use_index(broker, contents, queue):
             tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # hot.drop is not to tell the journal
             queue.drop(entry)
         entry = behind
+
+
+def more_pieces(broker):
+    """Give the empty index twice as many pieces: a broker that runs needs fewer for the same messages than one that starts, which lists
+    whole queues, and what it has confirmed is to be there behind a power cut. How many. Raises TooManyPieces without memory for them."""
+    try:
+        broker.tables.make_chunks(2 * broker.tables.chunk_count)
+    except MemoryError:
+        too_many_pieces(broker)
+    return broker.tables.chunk_count
 
 
 def too_many_pieces(broker):

@@ -5,7 +5,7 @@ from peer import Peer, assemble, content, encoded, idle
 
 from leveret.core.log import chunk_index
 from leveret.core.log.settled_positions import PAGE, Settled
-from leveret.core.memory import layout
+from leveret.core.memory import invariants, layout
 from leveret.core.stream.stream import EPOCH
 
 COUNT = 400
@@ -380,6 +380,28 @@ def test_small_queues_stay_in_memory_when_the_index_has_few_places():
     assert [again.queues[name].is_paging() for name in names] == [False] * 4
     for name, count in [("big", 22)] + [(name, 6) for name in names]:
         assert numbers(drain(Peer(again), name)) == list(range(count))
+
+
+def test_a_start_that_needs_more_pieces_than_the_limit_has_them():
+    """Two queues lie in more segments than the index has pieces, and fill memory: each message is there behind two power cuts."""
+    few = {"chunk_count_max": 16, "message_count_max": 48, "entry_count_max": 64}
+    store = MemoryStore()
+    broker, _ = durable_broker(store, segment_size=512, **few)
+    peer = Peer(broker)
+    for name in "ab":
+        peer.declare(name, durable=True)
+    for number in range(23):
+        for name in "ab":
+            fill(peer, name, 1, first=number, size=400)
+    for _ in range(2):
+        again, report = durable_broker(store.cut(), segment_size=512, **few)
+        assert "the index of the log has 32 pieces" in report, report
+        assert again.tables.chunk_count == 32 and len(again.tables.chunks) == 32 * layout.CHUNK_WIDTH
+        invariants.check(again.tables)
+        store = again.journal.log.store
+    for name in "ab":
+        assert numbers(drain(Peer(again), name)) == list(range(23))
+    assert again.tables.chunk_pool[2] == 32
 
 
 def test_settled_positions_take_no_more_memory_than_two_bits_each():
