@@ -113,6 +113,10 @@ WORDS = {
         "octets of them on a broker with a log, where they are on the disk",
         "the same",
     ),
+    "staged_share_max": (
+        "percent of them, by their number and by their octets, that one user may have",
+        "a further one is refused: resource-error",
+    ),
     "staged_age_s": (
         "seconds for which a content is kept that nobody goes on staging, or publishes",
         "it is removed, and counted as staged_expired",

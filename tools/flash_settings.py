@@ -17,6 +17,7 @@ import sys
 from leveret.core.access import passwords
 from leveret.core.limits import BOARD
 from leveret.core.memory.micropython_sizes import memory_needed
+from leveret.ports.url_0_10 import Url010
 from leveret.ports.url_1_0 import Url10
 
 from . import board_settings, boards, config
@@ -105,6 +106,11 @@ def add_bridges(settings, board, path):
             raise UsageError(
                 f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
                 "that you trust), or `leveret bridge` on a computer beside it goes upstream for it"
+            )
+        if any(isinstance(url, Url010) for url in each.upstream_urls):
+            raise UsageError(
+                f"{path}: [[bridge]] {each.name!r}: no board carries the way to upstreams of AMQP 0-10: take a URL without "
+                "protocol=0-10, or `leveret bridge` on a computer beside it"
             )
         if "bridge_1_0" not in board.carries["parts"] and any(isinstance(url, Url10) for url in each.upstream_urls):
             raise UsageError(

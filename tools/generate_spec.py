@@ -22,8 +22,8 @@ DRAFTS = (
     ("amqp-draft-0-9a5.json", "core/amqp_0_9/drafts/spec_0_9a5.py", "AMQP/Fast 0.9a5", (0, 9)),
     ("amqp-draft-0-9r1.json", "core/amqp_0_9/drafts/spec_0_9r1.py", "AMQP 0.9 revision 1, of 2005", (9, 1)),
 )
-# Classes of the versions before 0-9-1 that are not served: their methods are answered with command-invalid.
-UNSERVED = ("file", "stream", "message")
+# 0-9's first draft of what 0-10 transfers messages with: not served (core/amqp_0_9/older.py says so to its clients).
+UNSERVED = ("message",)
 CODES = {
     "octet": "o",
     "short": "s",
@@ -64,9 +64,10 @@ METHODS is sorted by (class << 16 | method). A row: code, name, field codes, sen
 Field codes: o octet, s short, l long, L longlong or timestamp, S shortstr, T longstr, F table, f table or nothing, b bit.
 PROPERTIES: (name, field code) of class basic in wire order; the first is flag bit 15.
 REPLIES: (condition, code, hard: closes the connection). VERSION: what connection.start says.
-"""
+{contents}"""
 
 '''
+CONTENTS_HEAD = "CONTENTS: class -> (name, its properties: (name, field code) in wire order), of the others that have contents.\n"
 
 
 def method_rows(specification, source, unserved=UNSERVED):
@@ -104,7 +105,8 @@ def render(source, title, version):
     rows = sorted(method_rows(specification, source) + extra_rows(specification) + BESIDE_THE_TABLES.get(source, []))
     basic = [class_ for class_ in specification["classes"] if class_["name"] == "basic"][0]
     domains = specification["domains"]
-    lines = [HEAD.format(title=title, source=source)]
+    others = [class_ for class_ in specification["classes"] if class_["properties"] and class_["name"] in ("file", "stream")]
+    lines = [HEAD.format(title=title, source=source, contents=CONTENTS_HEAD if others else "")]
     lines.append("HEADER = %r\n" % bytes(specification["header"]))
     lines.append("VERSION = %r\n\n" % (version,))
     lines.append(
@@ -122,6 +124,8 @@ def render(source, title, version):
         )
         + ")\n\n"
     )
+    if others:
+        lines.append("CONTENTS = {\n" + "".join(contents_rows(others, domains)) + "}\n\n")
     replies = dict(specification["reply_codes"])
     replies.update(specification.get("extra_reply_codes_not_in_xml", {}))
     for name in LATER if source in OLDER else ():
@@ -200,6 +204,18 @@ CONTENTS: class -> (name, its properties: (name, field code) in wire order; the 
 '''
 
 
+def contents_rows(classes, domains):
+    """The lines of CONTENTS for these classes."""
+    lines = []
+    for class_ in classes:
+        lines.append("    %d: (%s, (\n" % (class_["id"], quoted(class_["name"])))
+        for field in class_["properties"]:
+            row = (quoted(field["name"].replace("-", "_")), quoted(CODES[domains.get(field["type"], field["type"])]))
+            lines.append("        (%s, %s),\n" % row)
+        lines.append("    )),\n")
+    return lines
+
+
 def render_draft(source, title, version):
     """The text of the tables of a draft."""
     specification = json.loads((TABLES / source).read_text())
@@ -213,13 +229,7 @@ def render_draft(source, title, version):
     for row in sorted(method_rows(specification, source, ())):
         lines.append("    (0x%06X, %s, %s, %d, %d, %s),\n" % (row[0], quoted(row[1]), quoted(row[2]), row[3], row[4], names(row[5])))
     lines.append(")\n\nCONTENTS = {\n")
-    for class_ in specification["classes"]:
-        if class_["properties"]:
-            lines.append("    %d: (%s, (\n" % (class_["id"], quoted(class_["name"])))
-            for field in class_["properties"]:
-                row = (quoted(field["name"].replace("-", "_")), quoted(CODES[domains.get(field["type"], field["type"])]))
-                lines.append("        (%s, %s),\n" % row)
-            lines.append("    )),\n")
+    lines += contents_rows([class_ for class_ in specification["classes"] if class_["properties"]], domains)
     lines.append("}\n\nCODES = {\n")
     lines += ["    %s: %d,\n" % (quoted(name), reply["value"]) for name, reply in specification["reply_codes"].items()]
     lines.append("}\n")

@@ -113,6 +113,11 @@ def total(*given):
     return sum(octets for _, octets, _ in parts(*given))
 
 
+def most(text):
+    """The octets that all limits may add up to: memory_max, or without it (None) half of the machine's. Raises UsageError."""
+    return machine() // 2 if text is None else octets(text)
+
+
 def octets(text):
     """The octets that --memory-max allows. Raises UsageError."""
     size = data.octets_of(text) if isinstance(text, str) else text

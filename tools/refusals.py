@@ -43,6 +43,7 @@ ADVICE = (
     ),
     ("core/", "there is no policy", "Look for the name with `leveret definitions export`."),
     ("core/", "on channel", "The client uses a channel in a way that the protocol does not allow: update the client library."),
+    ("core/amqp_0_10/upstream.py", "", "The message is in the bridge's refused queue: publish it with a key that is UTF-8."),
     ("core/amqp_0_10/types.py", "a %s of %d octets", "Said to an application: give a shorter value."),
     ("core/amqp_0_9/field_table.py", "cannot hold", "Said to an application: give the header or argument a value that AMQP 0-9-1 has."),
     ("core/amqp_0_9/field_table.py", "a short string has", "Said to an application: take a shorter name."),
@@ -192,6 +193,13 @@ ADVICE = (
         "limits` prints where memory goes).",
     ),
     ("tools/serve.py", "--vhost", "Give `--vhost` together with `--definitions`, or leave it out."),
+    ("ports/steering.py", "", "Ask as ports/steering.py's head says; the commands `leveret close`, `get`, `drain` and `reload` do."),
+    *(
+        (path, "", "Change the command line as the sentence says; tools/COMMANDS.md has each command, `--help` its options.")
+        for path in ("tools/asking.py", "tools/messages.py", "tools/policy.py", "tools/users.py")
+    ),
+    ("tools/reload.py", "", "Take users away, here or there, or raise user_count_max."),
+    ("tools/top.py", "", "Run the command that the sentence names, or give --once."),
     ("tools/memory.py", "", "Write the size as 256M or 2G."),
     ("tools/serve.py", "this process may open", "Raise the number of open files as the sentence says (systemd: `LimitNOFILE=`)."),
     ("tools/web.py", "it needs h11", "Install the extra that is named where `leveret` is, or leave --http out."),
@@ -227,6 +235,7 @@ ADVICE = (
         "",
         "Give PEM files: the certificate with its chain, its key, the authority's certificate; the broker must be able to read them.",
     ),
+    ("ports/url_0_10.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/url_1_0.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/client.py", "this client speaks", "Connect with leveret.ports.client_1_0."),
     ("ports/transactions_1_0.py", "the transaction is over", "Begin another one with client.transaction()."),

@@ -8,41 +8,22 @@ from ..errors import NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_LOCKED, P
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..parts import needed
+from ..staging.account import Account
 from ..staging.contents import contents_of
 from . import commands, file_content, numbers
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
 from .file_delivery import FileConsumer, go_on
 from .subscribing import cancel
 
-if False:  # for the type checker alone
-    from typing import Any
-
 TAKERS = {"file_stage": file_content.Stage, "file_publish": file_content.Publish}
 
 
-class Files:
+class Files(Account):
     """What a session has of class file."""
 
     def __init__(self, session):
+        Account.__init__(self, session)
         self.session = session
-        self.staging: "Any" = None  # the Content that the peer has opened
-        self.has_last = False  # its last octets have come
-        self.prefetch_size = 0  # octets of deliveries that are not acknowledged, 0: no limit
-        self.prefetch_count = 0
-        self.delivered: "list" = []  # (delivery tag, octets) of those, in their order
-        self.out: "Any" = None  # the file_delivery.Delivery whose open the peer has not answered
-
-    def stop_staging(self):
-        """The peer stages nothing now."""
-        if self.staging is not None and self.staging.owner is self.session:
-            self.staging.owner = None
-        self.staging, self.has_last = None, False
-
-    def has_window(self, size):
-        """True when a delivery of `size` octets may be sent in advance."""
-        if self.prefetch_count and len(self.delivered) >= self.prefetch_count:
-            return False
-        return not self.prefetch_size or not self.delivered or sum([each[1] for each in self.delivered]) + size <= self.prefetch_size
 
     def feed(self):
         """Deliver again: there is more window, or a delivery has been staged."""
@@ -132,7 +113,7 @@ def file_open(session, fields):
     files = files_of(session)
     files.stop_staging()
     identifier, size = fields["identifier"] or "", fields["content_size"] or 0
-    content = contents_of(session.broker).open(session.connection.user.name, identifier, size, session)
+    content = contents_of(session.broker).open(session.connection.user, identifier, size, session)
     files.staging = content
     session.command("file_open_ok", {"staged_size": content.staged()})
 

@@ -5,24 +5,17 @@ message-properties. filename and cluster-id, which a message has not, are the ap
 """
 
 from ..broker import crossing
-from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, INTERNAL_ERROR, PRECONDITION_FAILED, ProtocolError
-from ..memory import layout
-from ..message import annotations, reading
-from ..message.formats import NUMBER, STORED
+from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, ProtocolError
+from ..message.formats import NUMBER
 from ..message.route import PART_MAX, pack
-from ..staging import stored
-from ..staging.content import Damaged
+from ..staging import properties as shared
+from ..staging import publishing
 from ..staging.contents import contents_of
 from . import frame, mapping, properties, structs, transfer
 from .conditions import ILLEGAL_STATE, SessionError
 
 FILE = "file-properties"
 STREAM = "stream-properties"
-FILENAME = "x-filename"
-CLUSTER_ID = "x-cluster-id"
-HEADERS = (("filename", FILENAME), ("cluster_id", CLUSTER_ID))
-SAME = ("content_type", "content_encoding", "priority", "reply_to", "message_id")  # fields with the names that families share
-PIECE = 65536  # octets of a content that are read at once
 
 
 # Properties
@@ -43,13 +36,7 @@ def message_header(name, payload, delivery):
 
 def named(fields):
     """The fields of file-properties or stream-properties by the names that families share."""
-    given = {each: fields[each] for each in SAME if fields.get(each) is not None}
-    headers = dict(fields["headers"] or {})
-    for field, header in HEADERS:
-        if fields.get(field) is not None:
-            headers[header] = fields[field]
-    if headers:
-        given["headers"] = headers
+    given = shared.named(fields)
     if fields["timestamp"] is not None:
         given["timestamp"] = properties.milliseconds(fields["timestamp"]) // 1000
     return given
@@ -57,23 +44,7 @@ def named(fields):
 
 def header_of(name, given):
     """The header segment with the struct `name` out of properties by the names that families share: the opposite of `message_header`."""
-    fields = {}
-    for each in SAME:
-        if given.get(each) is not None and (name == FILE or each not in ("reply_to", "message_id")):
-            fields[each] = given[each]
-    headers = dict(given.get("headers") or {})
-    for field, header in HEADERS:
-        if name == FILE and isinstance(headers.get(header), str):
-            fields[field] = headers.pop(header)
-    if headers:
-        fields["headers"] = headers
-    timestamp = given.get("timestamp")
-    if timestamp is not None:
-        fields["timestamp"] = timestamp[1] if isinstance(timestamp, tuple) else timestamp
-    for each in ("content_type", "content_encoding", "reply_to", "message_id"):
-        if each in fields and not isinstance(fields[each], str):
-            del fields[each]  # octets that are no UTF-8
-    return structs.write(name, fields)
+    return structs.write(name, shared.fields_of(given, name == FILE))
 
 
 # file.stage
@@ -153,10 +124,7 @@ class Publish:
         if not is_last:
             raise ProtocolError(FRAME_ERROR, "file.publish has no header and no body")
         fields, incoming, broker = session.fields, session.incoming, session.broker
-        contents = contents_of(broker)
-        content = contents.of(session.connection.user.name, fields["identifier"] or "")
-        if content.is_damaged:
-            raise SessionError(PRECONDITION_FAILED, "what was staged as '%s' cannot be read back" % content.identifier[:80])
+        content = publishing.content_for(broker, session.connection.user.name, fields["identifier"] or "")
         key = (fields["routing_key"] or "").encode("utf-8")
         exchange = (fields["exchange"] or "").encode("utf-8")
         if len(key) > PART_MAX:
@@ -164,16 +132,11 @@ class Publish:
         fields["accept_mode"] = 1  # what becomes of it is told by file.return and execution.exception
         incoming.to(pack(exchange, key), fields["mandatory"])
         incoming.copies = b""
-        is_large = content.size > broker.limits.content_size_max
-        if not (begin_large if is_large else begin_copy)(incoming, content, exchange, key):
+        header, kind = native(content)
+        if not publishing.begin(broker, incoming, content, routed(header, exchange, key), kind):
             return False
-        if not is_large:
-            copy(contents, content, incoming)
-        content.copied = content.copied or not is_large
-        content.touched = broker.uptime_s
         end_publish(session)
-        if is_large and content.token in contents.tokens():  # else it was returned, or refused: its sender may publish it elsewhere
-            content.referred = True
+        publishing.ended(broker, content)
         return True
 
     @staticmethod
@@ -182,20 +145,13 @@ class Publish:
         returned(session, message)
 
 
-def begin_copy(incoming, content, exchange, key):
-    """Begin a message that has the content's octets itself: false when there is no room now."""
-    header = routed(content.properties, exchange, key)
-    return incoming.begin(header, 0, len(header), content.size, content.kind, layout.NONE)
-
-
-def begin_large(incoming, content, exchange, key):
-    """Begin a message that refers to the content."""
-    header = bytes((content.kind & NUMBER,)) + routed(content.properties, exchange, key)
-    reference = stored.reference(content.size, content.token)
-    if not incoming.begin(header, 0, len(header), len(reference), content.kind & ~NUMBER | STORED, layout.NONE):
-        return False
-    incoming.append(reference, 0, len(reference))
-    return True
+def native(content):
+    """(header segment, kind) of a message for a content, which a client of another version may have staged."""
+    if content.kind & NUMBER == properties.NUMBER:
+        return content.properties, content.kind
+    given = crossing.source_of(content.kind).exact(content.properties)
+    (given.get("headers") or {}).pop(shared.DESTINATION, None)
+    return properties.encode(given), content.kind & ~NUMBER | properties.NUMBER
 
 
 def routed(header, exchange, key):
@@ -203,26 +159,12 @@ def routed(header, exchange, key):
     return properties.rewritten(header, {"exchange": str(exchange, "utf-8"), "routing_key": str(key, "utf-8")}, {})
 
 
-def copy(contents, content, incoming):
-    """Put a content's octets into the message that has begun."""
-    at = 0
-    try:
-        while at < content.size:
-            octets = contents.read(content, at, PIECE)
-            incoming.append(octets, 0, len(octets))
-            at += len(octets)
-    except (Damaged, OSError) as error:
-        incoming.abandon()
-        raise SessionError(INTERNAL_ERROR, "what is staged cannot be read back: %s" % error) from None
-
-
 def end_publish(session):
     """The message of a file.publish or stream.publish is whole: publish it, unless it is to be delivered at once and nobody reads it."""
     broker, incoming, fields = session.broker, session.incoming, session.fields
     transfer.ended(session)
     if fields["immediate"] and incoming.transaction is None:
-        targets = broker.route(incoming.exchange, incoming.key(), incoming.message)
-        if targets and not [queue for queue in targets if queue.consumers]:
+        if publishing.is_unread(broker, incoming):
             send_return(session, incoming.message, 313, "no consumer is there")
             mapping.drop_content(session)
             session.took(session.id)
@@ -241,18 +183,5 @@ def send_return(session, message, code, text):
     fields = session.fields
     is_file = session.name_of == "file_publish"
     given = {"reply_code": code, "reply_text": text, "exchange": fields["exchange"] or "", "routing_key": fields["routing_key"] or ""}
-    header = header_of(FILE if is_file else STREAM, told(session.broker, message))
+    header = header_of(FILE if is_file else STREAM, publishing.told(session.broker, message))
     session.command("file_return" if is_file else "stream_return", given, header)
-
-
-def told(broker, message):
-    """What any message says of itself, by the names that families share, for receivers of the classes file and stream."""
-    tables = broker.tables
-    kind = tables.messages[message + layout.MESSAGE_KIND]
-    octets = tables.properties_of(message)
-    if kind & NUMBER == STORED:
-        kind, octets = octets[0], octets[1:]
-    given = annotations.put_over(crossing.source_of(kind).exact(octets), reading.annotations_of(tables, message))
-    if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_HAS_PRIORITY:
-        given["priority"] = reading.priority_of(tables, message)
-    return given

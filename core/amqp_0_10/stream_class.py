@@ -1,8 +1,7 @@
 """Class stream: packets that are delivered once, unacknowledged, and at a rate. A packet is an ordinary message that is not durable.
 
-A consumer's rate (stream.qos, consume-rate: octets a second) fills a bucket that holds a second of it; a delivery empties it by its header
-and body, below 0 too. While it is below 0 packets with priorities from 0 to 4 are dropped, and counted (stream_dropped); those from 5 to 9
-wait. Its windows (prefetch-size, prefetch-count) are filled again as the client completes stream.deliver.
+A consumer's rate (stream.qos, consume-rate) is core/staging/rate.py's. Its windows (prefetch-size, prefetch-count) are filled again as the
+client completes stream.deliver.
 """
 
 from ..errors import NOT_IMPLEMENTED
@@ -10,17 +9,12 @@ from ..memory import layout, serial
 from ..message import reading
 from ..message.route import PART_MAX
 from ..queue.turns import charge_made, is_overdue
-from ..shim import const, elapsed
+from ..staging import publishing
+from ..staging.rate import DROP, WAIT, Rate, drop
 from . import file_content, numbers, structs, subscription, transfer
 from .conditions import SessionError
 from .file_class import cancel_one, check_consume, subscribe
 from .subscription import ENDLESS, Subscription, body_size, can_go_on, has_room, pieces_of
-
-if False:  # for the type checker alone
-    pass
-
-HIGH = const(5)  # the lowest priority of the upper level ("priorities 0-4 and 5-9 are treated as two distinct levels")
-FULL_MS = const(1000)  # of its rate that a bucket holds
 
 
 class Publish:
@@ -86,9 +80,7 @@ class StreamConsumer(Subscription):
     def __init__(self, session, tag, queue_name):
         Subscription.__init__(self, session, tag, True)
         self.queue_name = queue_name
-        self.rate = 0  # octets a second, 0: no limit
-        self.bucket = 0  # thousandths of octets that may be delivered now
-        self.filled_at = self.broker.now
+        self.rate = Rate(self.broker)
         self.is_paused = False  # a packet waits for the bucket
 
     def set_qos(self, fields):
@@ -98,17 +90,9 @@ class StreamConsumer(Subscription):
         size = sum([each[3] * (serial.distance(each[0], each[1]) + 1) for each in mine])
         self.messages = max(fields["prefetch_count"] - count, 0) if fields.get("prefetch_count") else ENDLESS
         self.octets = max(fields["prefetch_size"] - size, 0) if fields.get("prefetch_size") else ENDLESS
-        self.rate = fields.get("consume_rate") or 0
-        self.bucket, self.filled_at = FULL_MS * self.rate, self.broker.now
+        self.rate.set(fields.get("consume_rate") or 0)
         self.tell_broker()
         self.broker.activate(self.consumer.queue)
-
-    def fill(self):
-        """Time has passed: the bucket fills. True when a delivery may begin."""
-        now = self.broker.now
-        self.bucket = min(self.bucket + self.rate * max(elapsed(now, self.filled_at), 0), FULL_MS * self.rate)
-        self.filled_at = now
-        return not self.rate or self.bucket > 0
 
     def deliver(self, most, before):
         """Write up to `most` deliveries, and drop what is above the rate: how many."""
@@ -119,16 +103,15 @@ class StreamConsumer(Subscription):
             if entry == layout.NONE:
                 break
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            if not self.fill():
-                if reading.priority_of(tables, message) >= HIGH:
-                    self.pause()
-                    break
-                queue.pop()
-                queue.drop(entry)
-                broker.counters["stream_dropped"] += 1
+            said = self.rate.asked(message)
+            if said == WAIT:
+                self.pause()
+                break
+            if said == DROP:
+                drop(broker, queue, entry)
                 count += 1
                 continue
-            header = file_content.header_of(file_content.STREAM, file_content.told(broker, message))
+            header = file_content.header_of(file_content.STREAM, publishing.told(broker, message))
             pieces = pieces_of(broker, message)
             size = len(header) + body_size(tables, message, pieces)
             self.say(reading.names_of(tables, message)[0])
@@ -140,7 +123,7 @@ class StreamConsumer(Subscription):
             queue.pop()
             subscription.send(self, entry, message, header, pieces)
             queue.drop(entry)
-            self.bucket -= 1000 * size if self.rate else 0
+            self.rate.used(size)
             count += 1
             self.used(size)
             if not charge_made(broker, queue):
@@ -171,6 +154,6 @@ class StreamConsumer(Subscription):
 
     def go_on(self):
         """Time has passed: the bucket may have been filled."""
-        if self.fill():
+        if self.rate.fill():
             self.session.session.browsing.remove(self)
             self.broker.activate(self.consumer.queue)

@@ -11,8 +11,8 @@ _TABLE = const(0x46)
 _NUMBERS = b"bBsuIilLfdT"
 
 
-def exact(octets):
-    """The properties (bytes) as a dict by name."""
+def exact(octets, wide=False):
+    """The properties (bytes) as a dict by name; class basic has nothing that is `wide`."""
     given = properties.decode(octets, 0, len(octets))
     if "headers" in given:
         at = properties.headers_at(octets)

@@ -4,11 +4,15 @@ Who sends which header: Qpid's clients 1 1 8 0 (0-8) and 1 1 0 9 (0-9), py-amqpl
 What differs from 0-9-1 is in the rows of spec_0_8.py and spec_0_9.py; what rows cannot say is here.
 """
 
-from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, SYNTAX_ERROR, ProtocolError
+import struct
+
+from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
+from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..parts import needed
-from . import spec_0_8, spec_0_9, verbs, watch
-from .session import Session
+from ..staging import properties as shared
+from . import file_class, frame, method, properties, spec_0_8, spec_0_9, stream_class, verbs
+from .filing import Filing
 
 # Reply codes of exchange.bound-ok (Qpid's).
 OK, NO_EXCHANGE, NO_QUEUE, NO_BINDINGS, QUEUE_NOT_BOUND, KEY_NOT_BOUND, QUEUE_AND_KEY_NOT_BOUND = range(7)
@@ -17,6 +21,8 @@ OK, NO_EXCHANGE, NO_QUEUE, NO_BINDINGS, QUEUE_NOT_BOUND, KEY_NOT_BOUND, QUEUE_AN
 SELECTOR, NO_CONSUME, AUTO_CLOSE = "x-filter-jms-selector", "x-filter-no-consume", "x-filter-auto-close"
 
 STOPPED = -1  # layout.CHANNEL_PREFETCH of a channel that channel.flow has stopped
+BASIC, MESSAGE = 60, 120  # classes
+HEADS = 64  # octets of a content header's frame beside its properties, at most
 TEXT_MAX = 65535  # octets that test.string answers at most
 
 
@@ -180,26 +186,30 @@ def refuses(why):
     return refuse
 
 
-VERBS = {
-    "channel_flow": channel_flow,
-    "basic_qos": basic_qos,
-    "basic_consume": basic_consume,
-    "basic_cancel": basic_cancel,
-    "basic_reject": basic_reject,
-    "exchange_bound": exchange_bound,
-    "basic_recover": recovers("basic_recover_ok"),
-    "basic_recover_sync": recovers("basic_recover_sync_ok"),
-    "test_integer": test_integer,
-    "test_string": test_string,
-    "test_table": test_table,
-    "test_content": refuses("test.content: the tables do not say what its checksum is"),
-    "dtx_select": refuses("dtx.select: the tables have no method that ends a distributed transaction"),
-    "dtx_start": refuses("dtx.start: the tables have no method that ends a distributed transaction"),
-    "tunnel_request": refuses("tunnel.request: this broker tunnels no other protocol"),
-}
+VERBS = dict(file_class.VERBS)
+VERBS.update(stream_class.VERBS)
+VERBS.update(
+    {
+        "channel_flow": channel_flow,
+        "basic_qos": basic_qos,
+        "basic_consume": basic_consume,
+        "basic_cancel": basic_cancel,
+        "basic_reject": basic_reject,
+        "exchange_bound": exchange_bound,
+        "basic_recover": recovers("basic_recover_ok"),
+        "basic_recover_sync": recovers("basic_recover_sync_ok"),
+        "test_integer": test_integer,
+        "test_string": test_string,
+        "test_table": test_table,
+        "test_content": refuses("test.content: the tables do not say what its checksum is"),
+        "dtx_select": refuses("dtx.select: the tables have no method that ends a distributed transaction"),
+        "dtx_start": refuses("dtx.start: the tables have no method that ends a distributed transaction"),
+        "tunnel_request": refuses("tunnel.request: this broker tunnels no other protocol"),
+    }
+)
 
 
-class Older(Session):
+class Older(Filing):
     """The part that the sessions of these versions share."""
 
     tells_capabilities = False
@@ -210,22 +220,104 @@ class Older(Session):
         """As of 0-9-1. Qpid's clients ask for exchange.bound only where the product says the word."""
         if name == "connection_start":
             arguments[2]["product"] += " (with qpid's exchange.bound)"
-        Session.reply(self, number, name, arguments)
+        Filing.reply(self, number, name, arguments)
+
+    # Contents of the classes file and stream
+
+    def received(self, kind, number, octets, at, end):
+        """As of 0-9-1; a content header of class file or stream goes on as one of class basic."""
+        channel = self.channels.get(number)
+        if kind != frame.HEADER or channel is None or channel.class_id == BASIC or channel.state not in ("header", "stage"):
+            return Filing.received(self, kind, number, octets, at, end)
+        try:
+            octets = basic_header(self.dialect.CONTENTS, channel.class_id, octets, at, end)
+        except ProtocolError as error:
+            return self.soft(channel, error)
+        return Filing.received(self, kind, number, octets, 0, len(octets))
+
+    def process_method(self, number, octets, at, end):
+        """As of 0-9-1; class message of 0-9 is known, and not served."""
+        channel = self.channels.get(number)
+        if self.row is None and self.dialect is spec_0_9 and self.code >> 16 == MESSAGE:
+            raise ProtocolError(NOT_IMPLEMENTED, "class message of 0-9 is not served: classes basic, file and stream are", True)
+        if channel is not None and self.row is not None and self.row[method.NAME] == "basic_publish":
+            channel.class_id = BASIC
+        return Filing.process_method(self, number, octets, at, end)
+
+    def header_frame(self, number, class_id, size, given):
+        """As of Filing; without headers where the frame could never be written."""
+        rows = self.dialect.CONTENTS[class_id][1]
+        octets = native(rows, given)
+        if len(octets) > min(self.send.size - REPLY_ROOM, self.frame_size_max) - HEADS:
+            octets = native(rows, dict(given, headers=None))
+        return frame.encode(frame.HEADER, number, struct.pack(">HHQ", class_id, 0, size) + octets)
+
+    def file_delivery(self, reader, tag, redelivered, exchange, key, identifier):
+        """The frame of file.deliver."""
+        given = (reader.consumer.tag, tag, redelivered, exchange, key, identifier)
+        return self.encoded("file_deliver", reader.channel.number, given)
+
+    def stream_delivery(self, reader, tag, redelivered, exchange):
+        """The frame of stream.deliver."""
+        return self.encoded("stream_deliver", reader.channel.number, (reader.consumer.tag, tag, exchange, reader.consumer.queue.name))
 
     def flush(self):
         """Write what waits, then what browsers have come to."""
-        Session.flush(self)
+        Filing.flush(self)
         if self.browsers and self.state == "open" and not self.replies and not self.outgoing.active():
             needed("amqp_0_9.older_browsing", NO_CONSUME).look(self)
-            Session.flush(self)
+            Filing.flush(self)
 
     def tick(self):
         """As time passes, browsers see what has come."""
-        due = watch.tick(self)
+        due = Filing.tick(self)
         if not self.browsers or self.connection.closed:
             return due
         self.flush()
         return None
+
+
+def basic_header(rows, class_id, octets, at, end):
+    """The payload of a content header of class file or stream as one of class basic: a file is durable, a packet is not. Raises
+    ProtocolError."""
+    if end - at < 14:
+        raise ProtocolError(SYNTAX_ERROR, "a content header of %d octets; at least 14 are needed" % (end - at))
+    class_, weight, size, flags = struct.unpack(">HHQH", bytes(octets[at : at + 14]))
+    if class_ != class_id:
+        raise ProtocolError(UNEXPECTED_FRAME, "expected a content header of class %d, got class %d" % (class_id, class_))
+    name, fields = rows[class_id]
+    if weight or flags & (1 << 16 - len(fields)) - 1:
+        raise ProtocolError(SYNTAX_ERROR, "a content header of class %s with a weight, or property flags 0x%04x" % (name, flags))
+    at += 14
+    given = {}
+    for index in range(len(fields)):
+        if flags & 0x8000 >> index:
+            given[fields[index][0]], at = method.decode_field((0, name + "_header"), fields[index][1], octets, at, end)
+    if at != end:
+        raise ProtocolError(SYNTAX_ERROR, "a content header has %d octets behind its last property" % (end - at))
+    return struct.pack(">HHQ", BASIC, 0, size) + as_basic(given, name == "file")
+
+
+def as_basic(given, is_file):
+    """The properties of a file or of a packet as those of class basic."""
+    message = shared.named(given)
+    if message.get("priority", 0) > shared.PRIORITY_MAX:
+        raise ProtocolError(PRECONDITION_FAILED, "priority is %d; from 0 to 9 are" % message["priority"])
+    if given.get("timestamp") is not None:
+        message["timestamp"] = given["timestamp"]
+    message["delivery_mode"] = 2 if is_file else 1
+    return properties.encode(message)
+
+
+def native(rows, given):
+    """Properties by the names that families share as those of a class with these rows."""
+    flags, parts = 0, []
+    for index in range(len(rows)):
+        item = given.get(rows[index][0])
+        if item is not None:
+            flags |= 0x8000 >> index
+            parts.append(method.encode_field(rows[index][1], item))
+    return struct.pack(">H", flags) + b"".join(parts)
 
 
 class Session08(Older):

@@ -54,6 +54,7 @@ class Session(Sending):
     dialect: "Any" = spec_0_9_1
     tells_capabilities = True  # its version has the type boolean in tables
     heartbeat = frame.HEARTBEAT_FRAME
+    channel_class = Channel
     verbs_beside: "dict" = {}  # methods that another version has beside those of verbs.py, or has in their place: name -> function
     # Fields that few sessions change or that are read rarely: see core/connection/connection.py.
     heartbeat_ms = 0
@@ -339,15 +340,15 @@ class Session(Sending):
             return self.step("on_channel" if number else input_, number, row, octets, at, end)
         channel = self.channels.get(number)
         if channel is None:
-            channel = Channel(self, number)
+            channel = self.channel_class(self, number)
         try:
-            return states.step(channel, CHANNEL, verbs, input_, self, channel, row, octets, at, end)
+            return self.step_of(channel, input_, row, octets, at, end)
         except ProtocolError as error:
             return self.soft(channel, error)
 
-    def step_of(self, channel, input_):
-        """Run a channel's action for an input from this side, by the table CHANNEL. Returns the action's answer."""
-        return states.step(channel, CHANNEL, verbs, input_, self, channel)
+    def step_of(self, channel, input_, *given):
+        """Run a channel's action for an input, by the table CHANNEL. Returns the action's answer."""
+        return states.step(channel, CHANNEL, verbs, input_, self, channel, *given)
 
     def on_channel(self, channel, action, *given):
         """Run a part of a channel; a soft error in it closes the channel, not the connection."""

@@ -6,6 +6,7 @@ METHODS is sorted by (class << 16 | method). A row: code, name, field codes, sen
 Field codes: o octet, s short, l long, L longlong or timestamp, S shortstr, T longstr, F table, f table or nothing, b bit.
 PROPERTIES: (name, field code) of class basic in wire order; the first is flag bit 15.
 REPLIES: (condition, code, hard: closes the connection). VERSION: what connection.start says.
+CONTENTS: class -> (name, its properties: (name, field code) in wire order), of the others that have contents.
 """
 
 HEADER = b'AMQP\x01\x01\x00\t'
@@ -68,6 +69,29 @@ METHODS = (
     (0x3C0064, "basic_recover", "b", 1, 0, ()),
     (0x3C0065, "basic_recover_sync_ok", "", 2, 0, ()),
     (0x3C0066, "basic_recover_sync", "b", 1, 0, ("basic_recover_sync_ok",)),
+    (0x46000A, "file_qos", "lsb", 1, 0, ("file_qos_ok",)),
+    (0x46000B, "file_qos_ok", "", 2, 0, ()),
+    (0x460014, "file_consume", "sSSbbbbF", 1, 0, ("file_consume_ok",)),
+    (0x460015, "file_consume_ok", "S", 2, 0, ()),
+    (0x46001E, "file_cancel", "Sb", 1, 0, ("file_cancel_ok",)),
+    (0x46001F, "file_cancel_ok", "S", 2, 0, ()),
+    (0x460028, "file_open", "SL", 3, 0, ("file_open_ok",)),
+    (0x460029, "file_open_ok", "L", 3, 0, ("file_stage",)),
+    (0x460032, "file_stage", "", 3, 1, ()),
+    (0x46003C, "file_publish", "sSSbbS", 1, 0, ()),
+    (0x460046, "file_return", "sSSS", 2, 1, ()),
+    (0x460050, "file_deliver", "SLbSSS", 2, 0, ()),
+    (0x46005A, "file_ack", "Lb", 1, 0, ()),
+    (0x460064, "file_reject", "Lb", 1, 0, ()),
+    (0x50000A, "stream_qos", "lslb", 1, 0, ("stream_qos_ok",)),
+    (0x50000B, "stream_qos_ok", "", 2, 0, ()),
+    (0x500014, "stream_consume", "sSSbbbF", 1, 0, ("stream_consume_ok",)),
+    (0x500015, "stream_consume_ok", "S", 2, 0, ()),
+    (0x50001E, "stream_cancel", "Sb", 1, 0, ("stream_cancel_ok",)),
+    (0x50001F, "stream_cancel_ok", "S", 2, 0, ()),
+    (0x500028, "stream_publish", "sSSbb", 1, 1, ()),
+    (0x500032, "stream_return", "sSSS", 2, 1, ()),
+    (0x50003C, "stream_deliver", "SLSS", 2, 1, ()),
     (0x5A000A, "tx_select", "", 1, 0, ("tx_select_ok",)),
     (0x5A000B, "tx_select_ok", "", 2, 0, ()),
     (0x5A0014, "tx_commit", "", 1, 0, ("tx_commit_ok",)),
@@ -97,6 +121,27 @@ PROPERTIES = (
     ("app_id", "S"),
     ("cluster_id", "S"),
 )
+
+CONTENTS = {
+    70: ("file", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("reply_to", "S"),
+        ("message_id", "S"),
+        ("filename", "S"),
+        ("timestamp", "L"),
+        ("cluster_id", "S"),
+    )),
+    80: ("stream", (
+        ("content_type", "S"),
+        ("content_encoding", "S"),
+        ("headers", "F"),
+        ("priority", "o"),
+        ("timestamp", "L"),
+    )),
+}
 
 REPLIES = (
     ("reply-success", 200, False),

@@ -8,7 +8,8 @@ and the log is durable up to there. Where queues have messages that are in the l
 
 import hashlib
 
-from ..errors import CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError
+from ..access.permissions import WRITE
+from ..errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, RESOURCE_LOCKED, ProtocolError
 from ..log.segments import record
 from ..memory import layout
 from ..message.formats import NUMBER, STORED
@@ -45,14 +46,17 @@ class Contents:
         self.holding: "list" = []  # queues that may have messages with contents of here
         self.readers: "list" = []  # consumers that read staged contents
         self.is_reading = False  # the consumer that is being made reads them
+        self.places: "dict" = {}  # token -> [(queue, the position that its message there has at most)]
         self.looked_at = 0  # uptime_s of the last look for messages
         self.aged_at = 0
 
     # Staging
 
     def open(self, user, identifier, size, owner):
-        """Begin to stage a content of `size` octets, or go on: the Content. Whoever stages it so far does no longer. Raises ProtocolError
-        when there is no place for it."""
+        """Begin to stage a content of `size` octets, or go on: the Content. Whoever stages it so far does no longer. `user`: as
+        core/access/permissions.py has it. Raises ProtocolError when there is no place for it, or the user can publish it nowhere."""
+        check_may_publish(self.broker, user)
+        user = user.name
         if not 0 < len(identifier.encode("utf-8")) <= NAME_MAX:
             raise ProtocolError(PRECONDITION_FAILED, "a staging identifier has 1 to %d octets" % NAME_MAX)
         content: "Any" = self.by_key.get((user, identifier))
@@ -60,7 +64,7 @@ class Contents:
             self.forget(content)
             content = None
         if content is None:
-            self.check_room(size)
+            self.check_room(user, size)
             content = Content(user, identifier, size, self.token(user, identifier))
             self.by_key[user, identifier] = self.by_token[content.token] = content
         content.owner = owner
@@ -68,8 +72,8 @@ class Contents:
         content.trouble = ""  # was its last owner's; the store may write again
         return content
 
-    def check_room(self, size):
-        """Raise ProtocolError when there is no place for one more content of `size` octets."""
+    def check_room(self, user, size):
+        """Raise ProtocolError when there is no place for one more content of `size` octets, or not for this user (a name)."""
         broker = self.broker
         most = broker.limits.staged_count_max
         if size > self.size_max:
@@ -84,10 +88,33 @@ class Contents:
         if self.octets() + size > self.size_max:
             text = "%d octets of staged contents are promised to others; this broker stages %d"
             raise ProtocolError(RESOURCE_ERROR, text % (self.octets(), self.size_max))
-        free = getattr(self.store, "free", None)
+        self.check_share(user, size)
+        free = self.free()
         promised = size + sum([each.size - each.written() for each in self.by_token.values()])
-        if free is not None and free() < promised - promised // 64:
-            raise ProtocolError(RESOURCE_ERROR, "the disk has no room for a content of %d octets" % size)
+        if free is not None and free < promised - promised // 64:
+            text = "the disk has no room for a content of %d octets: %d are left beside what the log and other contents may need"
+            raise ProtocolError(RESOURCE_ERROR, text % (size, max(free - promised + size, 0)))
+
+    def check_share(self, user, size):
+        """Raise resource-error for a user who has his share of the contents, and no room for `size` octets more in it."""
+        share = self.broker.limits.staged_share_max
+        count, octets = max(self.broker.limits.staged_count_max * share // 100, 1), self.size_max * share // 100
+        mine = [each for each in self.by_token.values() if each.user == user]
+        while len(mine) >= count or sum([each.size for each in mine]) + size > octets:
+            copied = [each for each in mine if each.copied]
+            if not copied:
+                text = "user '%s' stages %d contents of %d octets; the share of one user is %d of %d octets (staged_share_max)"
+                raise ProtocolError(RESOURCE_ERROR, text % (user, len(mine), sum([each.size for each in mine]), count, octets))
+            mine.remove(copied[0])
+            self.remove(copied[0])
+
+    def free(self):
+        """Octets that the store's disk has left beside what the log may grow by; None: the store does not know."""
+        free = getattr(self.store, "free", None)
+        if free is None:
+            return None
+        log = None if self.broker.journal is None else self.broker.journal.log
+        return free() - (0 if log is None else max(log.size_max - log.size(), 0))
 
     def octets(self):
         """Octets of all contents, as far as they have come or not."""
@@ -109,15 +136,19 @@ class Contents:
             raise ProtocolError(PRECONDITION_FAILED, text % (content.staged(), content.size, identifier[:80]))
         return content
 
-    def append(self, content, owner, octets, at, size):
-        """`size` octets more from `at` of a buffer; false: they have to wait, and nothing has changed. Raises ProtocolError."""
+    def may_append(self, content, owner, size):
+        """False: octets have to wait before they are appended. Raises ProtocolError where `size` octets may not be."""
         self.check_owner(content, owner)
         if content.staged() + size > content.size or content.is_whole and size:
             raise ProtocolError(PRECONDITION_FAILED, "more octets are staged than the %d that file.open said" % content.size)
         if len(content.buffer) >= GATHER:
             self.write(content)
-            if len(content.buffer) >= GATHER:
-                return False
+        return len(content.buffer) < GATHER
+
+    def append(self, content, owner, octets, at, size):
+        """`size` octets more from `at` of a buffer; false: they have to wait, and nothing has changed. Raises ProtocolError."""
+        if not self.may_append(content, owner, size):
+            return False
         content.buffer.extend(memoryview(octets)[at : at + size])
         content.touched = self.broker.uptime_s
         if len(content.buffer) >= PART_SIZE:
@@ -161,6 +192,10 @@ class Contents:
         if not is_last:
             size -= size % PART_SIZE
         if content.is_whole or not size and not is_last:
+            return
+        free = self.free()
+        if free is not None and free < size:
+            content.trouble = "the log may need what the disk has left"
             return
         piece = content.pieces[-1] if content.pieces else None
         octets = b""
@@ -304,10 +339,9 @@ class Contents:
             return
         self.holding = [queue for queue in self.holding if self.broker.queues.get(queue.name) is queue]
         tokens = self.tokens()
-        pages = [queue for queue in self.broker.queues.values() if not queue.is_stream and queue.is_paging()]
         journal = self.broker.journal
         for content in referred:
-            if content.token in tokens or pages:
+            if content.token in tokens or self.is_paged(content.token):
                 content.leaves_at = None
                 if not content.is_marked:
                     self.mark(content)
@@ -318,6 +352,25 @@ class Contents:
                     content.leaves_at = journal.promise()
             else:
                 self.remove(content)
+
+    def is_paged(self, token):
+        """True while a message that refers to a content may be in the log alone: one of the queues that it came to has such messages, and
+        has not come to its place yet."""
+        tables, left = self.broker.tables, []
+        for queue, position in self.places.get(token, ()):
+            if self.broker.queues.get(queue.name) is not queue or not queue.is_paging():
+                continue
+            head = queue.head()
+            is_ordered = queue.rules is None or queue.rules.priority is None
+            if head == layout.NONE or not is_ordered or not is_behind(tables.entries[head + layout.ENTRY_POSITION], position):
+                left.append((queue, position))
+        self.places[token] = left
+        return len(left) > 0
+
+    def came_to(self, token, queue):
+        """A message that refers to a content comes to a queue now, or came before."""
+        rows = [each for each in self.places.get(token, ()) if each[0] is not queue]
+        self.places[token] = rows + [(queue, self.broker.tables.queues[queue.handle + layout.QUEUE_POSITION])]
 
     def tokens(self):
         """The tokens of all contents that a message in memory refers to: {token: True}."""
@@ -341,6 +394,7 @@ class Contents:
         if key in self.by_key and self.by_key[key] is content:
             del self.by_key[key]
         self.by_token.pop(content.token, None)
+        self.places.pop(content.token, None)
         content.owner = None
         self.removing += [piece.number for piece in content.pieces]
 
@@ -368,8 +422,10 @@ class Contents:
         for queue in targets:
             if queue.is_stream or "x-group-key" in queue.effective:
                 return False
+        token = self.reference_of(message)[1]
         for queue in targets:
             self.hold(queue)
+            self.came_to(token, queue)
         return True
 
     def hold(self, queue):
@@ -406,6 +462,18 @@ def name_of(broker, octets):
     """A name made of octets, which no other octets have, in this run or another."""
     hashed = hashlib.sha256(bytes(broker.nonce) + octets)
     return "".join(["%02x" % octet for octet in hashed.digest()[:16]])
+
+
+def is_behind(position, other):
+    """True when a position comes after another one: they wrap at 30 bits and lie less than half of that apart."""
+    return 0 < (position - other) & layout.MASK < 0x20000000
+
+
+def check_may_publish(broker, user):
+    """Raise access-refused for a user who may write to no exchange: nobody could publish what he stages. The exchange that it goes to is
+    asked for with file.publish, as for any other publish."""
+    if not user.granted[WRITE] and not user.may(WRITE, "") and not [name for name in broker.exchanges if user.may(WRITE, name)]:
+        raise ProtocolError(ACCESS_REFUSED, "user '%s' may publish to no exchange, so he may stage nothing" % user.name)
 
 
 def fits(broker, message):

@@ -102,3 +102,4 @@ def hold_queues(contents, tokens):
             contents.hold(queue)
             for content in contents.by_token.values():
                 content.referred = content.referred or content.is_whole
+                contents.came_to(content.token, queue)  # one that is in the log alone has a place before the next one

@@ -59,7 +59,7 @@ def merge(octets, annotations):
     return octets[:1] + format_of(octets[0]).merge(octets[1:], annotations)
 
 
-def exact(octets):
+def exact(octets, wide=False):
     """For other families (core/broker/crossing.py): the properties by name."""
     return decode(octets, 0, len(octets))
 

@@ -18,7 +18,7 @@ from leveret.ports.client_errors import ClientError
 
 SIZE = 6000000
 CUTS = (1, 1500000, 4000000)  # octets after which the broker is killed
-LIMITS = "[limits]\ncontent_size_max = 1048576\nstaged_size_max = 16777216\n"
+LIMITS = "[limits]\ncontent_size_max = 1048576\nstaged_size_max = 16777216\nstaged_share_max = 100\n"
 PATIENCE_S = 60
 FILE = [sys.executable, "-m", "leveret.tools.cli", "file"]
 

@@ -26,7 +26,7 @@ def octets(size):
 
 def broker_of(**given):
     """A broker that stages contents of up to a MiB."""
-    values = {"staged_count_max": 8, "staged_memory_max": 1 << 20, "staged_size_max": 1 << 22}
+    values = {"staged_count_max": 8, "staged_memory_max": 1 << 20, "staged_size_max": 1 << 22, "staged_share_max": 100}
     values.update(given)
     return new_broker(**values)
 

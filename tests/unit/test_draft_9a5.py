@@ -32,7 +32,7 @@ def test_the_method_header_of_the_figure():
 def test_connection_start_and_tune():
     peer = Peer9a5()
     assert peer.started[:2] == b"\x00\x09" and b"PLAIN" in peer.started
-    assert peer.tuned[-1:] == b"\x01"  # of jms, file and stream jms alone is supported
+    assert peer.tuned[-1:] == b"\x07"  # jms, file and stream are supported
     assert peer.opened == short("me")
 
 
@@ -322,11 +322,11 @@ def test_a_content_with_others_within_it_is_kept_whole():
 
 def test_what_is_not_served_is_refused_by_its_name():
     for class_id, method_id, fields, text in (
-        (8, 5, short("id") + longlong(1), b"file.open"),
-        (9, 5, word(1) + short("e") + bits(0), b"stream.publish"),
         (11, 1, short("id"), b"dtx.start"),
         (12, 7, b"", b"test.content"),
         (7, 5, word(1) + short("e") + bits(1), b"immediate"),
+        (8, 8, word(1) + short("e") + bits(1) + short("id"), b"immediate"),
+        (9, 5, word(1) + short("e") + bits(1), b"immediate"),
     ):
         peer = Peer9a5()
         peer.say(1, class_id, method_id, fields)

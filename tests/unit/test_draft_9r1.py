@@ -301,7 +301,6 @@ def test_errors_close_the_channel_or_the_connection_with_the_codes_of_the_draft(
     for class_id, method_id, fields, code, channel in (
         (5, 1, word(1) + short("none") + bits(1, 0, 0, 0), 404, 1),
         (7, 11, longlong(9) + bits(0), 507, 1),
-        (8, 5, short("id") + longlong(1), 540, 0),
         (11, 1, b"", 540, 0),
         (7, 7, b"", 503, 0),
         (99, 1, b"", 503, 0),

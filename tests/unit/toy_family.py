@@ -46,7 +46,7 @@ class Format:
         return (Format.field_in(octets, "headers") or {}).get(name)
 
     @staticmethod
-    def exact(octets):
+    def exact(octets, wide=False):
         return Format.decode(octets, 0, len(octets))
 
     @staticmethod

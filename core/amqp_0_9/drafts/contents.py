@@ -13,11 +13,12 @@ import struct
 from ...errors import CONTENT_TOO_LARGE, FRAME_ERROR, PRECONDITION_FAILED, RESOURCE_ERROR, SYNTAX_ERROR, ProtocolError
 from ...limits import REPLY_ROOM
 from ...shim import const
+from ...staging import properties as shared
 from .. import properties
 from .fields import Reader, number
 
 TREE = "x-content-tree"
-DESTINATION = "x-content-destination"  # no header of a draft's publisher: its names have no hyphens
+DESTINATION = shared.DESTINATION  # no header of a draft's publisher: its names have no hyphens
 CONTENTS_MAX = const(64)
 LEVELS_MAX = const(8)
 OCTETS_MAX = const(16384)
@@ -78,13 +79,25 @@ def basic(given, destination=False):
         raise ProtocolError(SYNTAX_ERROR, "properties that cannot be kept: %s" % error) from None
 
 
-def header_0_8(head, tree=b""):
-    """The payload of a content header as 0-8 has it; `tree`: the contents within it."""
+def header_0_8(head, tree=b"", keeps=False):
+    """The payload of a content header as 0-8 has it; `tree`: the contents within it; `keeps`: its destination too."""
     given = head.given
     if tree:
         given = dict(given, headers=dict(given.get("headers") or {}))
         given["headers"][TREE] = tree
-    return b"\x00\x3c\x00\x00" + number(8, head.body_size) + basic(given)
+    return b"\x00\x3c\x00\x00" + number(8, head.body_size) + basic(given, keeps)
+
+
+def of_file(given, is_file):
+    """The properties of class file or stream by the names of class basic, and `destination`."""
+    message = shared.named(given)
+    if message.get("priority", 0) > shared.PRIORITY_MAX:
+        raise ProtocolError(SYNTAX_ERROR, "priority is %d; from 0 to 9 are" % message["priority"])
+    for each in ("timestamp", "destination"):
+        if each in given:
+            message[each] = given[each]
+    message["delivery_mode"] = 2 if is_file else 1
+    return message
 
 
 class Tree:

@@ -6,7 +6,6 @@ As ..outgoing.Outgoing for a session: at most one, and the message is referenced
 from ...limits import REPLY_ROOM
 from ...memory import layout
 from ...shim import const
-from ..foreign import Lead
 from .frames import BODY, END
 
 if False:  # for the type checker alone
@@ -28,12 +27,12 @@ class Outgoing:
         """True while a content is half written."""
         return self.message != layout.NONE
 
-    def begin(self, session, number, message, lead, pieces):
-        """Begin a content: whole frames (bytes), then the body of a message. `pieces`: as core/broker/crossing.py has them."""
+    def begin(self, session, number, message, lead, body):
+        """Begin a content of a message: whole frames (bytes), then a body (foreign.Lead)."""
         tables = session.broker.tables
         tables.messages[message + layout.MESSAGE_REFERENCES] += 1
         self.message, self.number, self.lead = message, number, lead
-        self.body = Lead(tables, message, None if pieces is None else [each for each in pieces if each[1]])
+        self.body = body
         if not self.go_on(session):
             session.send.busy = True
 

@@ -22,11 +22,14 @@ from ...message import reading
 from ...parts import needed
 from ...queue.turns import charge_made, is_overdue
 from ...shim import const
-from .. import deliver, method, older, properties, spec_0_8, verbs
+from ...staging import properties as shared
+from ...staging import publishing
+from .. import deliver, file_class, method, older, properties, spec_0_8, stream_class, verbs
+from ..filing import Filing
+from ..foreign import Lead
 from ..outgoing import foreign
 from ..replies import reply_of
-from ..session import Session
-from . import contents
+from . import class_test, contents
 from .fields import Reader
 from .frames import BODY, END, HEADER, HEARTBEAT, METHOD, TRACE
 from .outgoing import Outgoing
@@ -34,6 +37,8 @@ from .outgoing import Outgoing
 if False:  # for the type checker alone
     from typing import Any
 
+NOT_DELIVERED = const(310)
+NAMES = {6: "basic", 7: "jms", 8: "file", 9: "stream"}  # classes of contents
 LEAST_ROOM = const(512)  # octets beside those for replies, so that a delivery begins
 
 # Conditions (core/errors.py) that both drafts have a reply code for. No code of theirs says what is `precondition-failed` or
@@ -70,7 +75,7 @@ class Dialect:
         self.VERSION = wire.VERSION
 
 
-class Draft(Session):
+class Draft(Filing):
     """A session of one of them. `wire`: the draft's tables; `framing`, `fields`: how it writes frames and fields."""
 
     has_intake = False
@@ -83,15 +88,16 @@ class Draft(Session):
     METHODS_OUT: "dict" = {}  # 0-8's method -> function of (session, arguments): (the draft's, its arguments); None: it is not sent
     outgoing: "Any"
     tickets: "dict" = {}
+    file_id = 8
+    stream_id = 9
     tags = 0  # consumer tags that were given
     wire_code = 0  # class << 16 | method of the last method that came
     tree: "Any" = None  # contents.Tree: a content whose contents within are coming
     root: "Any" = None  # (number of the channel, payload) of its header, once these are whole
-    returns: "list" = []  # (channel, message) of contents that go back
     opening: "Any" = None  # arguments of a channel.open that is under way
 
     def __init__(self, connection):
-        Session.__init__(self, connection)
+        Filing.__init__(self, connection)
         self.outgoing = Outgoing()
 
     def number_channel(self, number, handle):
@@ -159,7 +165,7 @@ class Draft(Session):
     def body_piece(self):
         """As of 0-9-1; a wrong end octet is a fatal protocol error."""
         try:
-            return Session.body_piece(self)
+            return Filing.body_piece(self)
         except ProtocolError as error:
             if error.condition != FRAME_ERROR:
                 raise
@@ -199,7 +205,7 @@ class Draft(Session):
     def is_in_content(self, channel):
         """True while the next frame of a channel has to be one of a content."""
         state = "closed" if channel is None else channel.state
-        return state in ("header", "body") or state == "open" and getattr(channel, "publishing", None) is not None
+        return state in ("header", "body", "stage") or state == "open" and getattr(channel, "publishing", None) is not None
 
     def payload_in(self, number, channel, octets, at, end):
         """The payload of 0-8's method that a method stands for; None: it is done."""
@@ -253,6 +259,11 @@ class Draft(Session):
             except ProtocolError as error:
                 return self.soft(channel, error)
             return self.grown(is_whole)
+        if head.class_id in (self.file_id, self.stream_id):
+            is_file = head.class_id == self.file_id
+            if is_file and head.weight:
+                raise ProtocolError(NOT_IMPLEMENTED, "a file with contents within it", True)
+            head.given = contents.of_file(head.given, is_file)
         if head.weight and self.tree is not None:
             raise ProtocolError(RESOURCE_ERROR, "two structured contents at a time on one connection", True)
         if not self.published(channel, head):
@@ -263,7 +274,7 @@ class Draft(Session):
             self.tree = contents.Tree(channel, head)
             return True
         try:
-            payload = contents.header_0_8(head)
+            payload = contents.header_0_8(head, b"", head.class_id == self.file_id)
         except ProtocolError as error:
             receive.start = end + 1
             return self.soft(channel, error)
@@ -330,7 +341,7 @@ class Draft(Session):
         return self.frame(METHOD, number, payload)
 
     def content_out(self, number, class_id, message):
-        """(frames of the header and of the contents within a message, pieces of its body) for a class of contents."""
+        """(frames of the header and of the contents within a message, its body) for a class of contents."""
         broker = self.broker
         tables = broker.tables
         kind = tables.messages[message + layout.MESSAGE_KIND]
@@ -342,11 +353,20 @@ class Draft(Session):
         given = properties.decode_all(octets)
         weight, nodes = contents.tree_of(given)
         given["destination"] = reading.names_of(tables, message)[1]  # of any octets, where a published version gave it
-        size = foreign().size_of(tables, message, pieces)
-        frames = self.frame(HEADER, number, contents.header_out(self, class_id, weight, size, given))
-        return frames + contents.frames_of(self, class_id, number, nodes), pieces
+        body = Lead(tables, message, None if pieces is None else [each for each in pieces if each[1]])
+        frames = self.header_frame(number, class_id, len(body), given, weight)
+        return frames + contents.frames_of(self, class_id, number, nodes), body
 
-    def deliver(self, consumer, most, before=0):
+    def header_frame(self, number, class_id, size, given, weight=0):
+        """The frame of a content header."""
+        return self.frame(HEADER, number, contents.header_out(self, class_id, weight, size, given))
+
+    def begin_content(self, number, message, frames, body):
+        """Write whole frames, then a body, now or as the peer reads."""
+        self.outgoing.begin(self, number, message, frames, body)
+        return True
+
+    def deliver_messages(self, consumer, most, before):
         """Write up to `most` deliveries for a consumer beside `before` in this turn: how many."""
         if self.state == "closing":
             return 0
@@ -371,7 +391,7 @@ class Draft(Session):
                 send.starve(consumer, count + before)
                 return count
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
-            frames, pieces = self.content_out(channel.number, consumer.class_id, message)
+            frames, body = self.content_out(channel.number, consumer.class_id, message)
             if deliver.refuses_header(self, consumer, contents.largest(self, frames), "the next message"):
                 return count
             queue.pop()
@@ -381,7 +401,7 @@ class Draft(Session):
             lead = self.delivery(consumer, tag, came_back, message) + frames
             if not consumer.no_ack:
                 broker.consumers.hold(consumer, entry)
-            self.outgoing.begin(self, channel.number, message, lead, pieces)
+            self.outgoing.begin(self, channel.number, message, lead, body)
             if consumer.no_ack:
                 queue.drop(entry)
             count += 1
@@ -402,13 +422,13 @@ class Draft(Session):
             return False
         entry = queue.head()
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
-        frames, pieces = self.content_out(channel.number, channel.asked, message)
+        frames, body = self.content_out(channel.number, channel.asked, message)
         deliver.check_header(self, channel, queue, contents.largest(self, frames), "the next message")
         tag = int.from_bytes(deliver.count_tag(tables, channel), "big")
         came_back = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
         lead = self.got(channel, tag, came_back, message, queue.message_count() - 1) + frames
         getting.get(self.broker, channel, queue, no_ack)
-        self.outgoing.begin(self, channel.number, message, lead, pieces)
+        self.outgoing.begin(self, channel.number, message, lead, body)
         if no_ack:
             queue.drop(entry)
         return True
@@ -418,53 +438,44 @@ class Draft(Session):
         raise NotImplementedError
 
     def returned(self, channel, message, condition):
-        """A mandatory content has no route: it goes back, before what is written later."""
-        self.returns = self.returns + [(channel, message)]
+        """A mandatory content has no route: it goes back with the method of its class."""
+        class_id = (channel.classes or {}).get(message, channel.class_id)
+        self.goes_back(channel, message, class_id, NOT_DELIVERED, "no queue for it")
 
-    def flush(self):
-        """Write the contents that go back as far as there is room, then what else waits."""
-        self.outgoing.go_on(self)
-        while self.returns and not self.outgoing.active():
-            if self.send.room() < REPLY_ROOM + LEAST_ROOM and self.send.start != self.send.end:
-                break
-            (channel, message), self.returns = self.returns[0], self.returns[1:]
-            if not channel.closing and self.state == "open":
-                frames, pieces = self.content_out(channel.number, channel.class_id, message)
-                self.outgoing.begin(self, channel.number, message, self.bounce(channel, message) + frames, pieces)
-            self.broker.tables.release(message)
-        Session.flush(self)
-        if self.returns:
-            self.send.busy = True
+    def write_return(self, channel, message, class_id, code, text):
+        """Write the method that a content goes back with: the draft's one code says that it was not delivered."""
+        exchange, key = reading.names_of(self.broker.tables, message)
+        lead = self.method_out(channel.number, NAMES[class_id] + "_bounce", (NOT_DELIVERED, text, exchange, key))
+        if class_id == self.file_id:  # its sender has its octets
+            given = dict(shared.fields_of(publishing.told(self.broker, message), True), destination=key)
+            return self.begin_content(channel.number, message, lead + self.header_frame(channel.number, class_id, 0, given), b"")
+        frames, body = self.content_out(channel.number, class_id, message)
+        return self.begin_content(channel.number, message, lead + frames, body)
 
     def shut_channel(self, channel, code, text):
         """As of 0-8; 406, for deliveries that were not settled in time, is no code of a draft."""
-        Session.shut_channel(self, channel, reply_of(self.dialect, PRECONDITION_FAILED)[0] if code == 406 else code, text)
+        Filing.shut_channel(self, channel, reply_of(self.dialect, PRECONDITION_FAILED)[0] if code == 406 else code, text)
 
     def cancelled(self, consumer, condition):
         """The broker has ended a consumer: no method of a draft says so, whatever its client announced to understand."""
 
-    def lost(self):
-        """The peer has closed."""
-        for _, message in self.returns:
-            self.broker.tables.release(message)
-        self.returns = []
-        Session.lost(self)
-
-    def bounce(self, channel, message):
-        """The frame of the method of a return."""
-        raise NotImplementedError
-
     # What both drafts share of their methods
 
-    def consumed(self, channel, name, class_id, no_ack, prefetch, exclusive):
-        """0-8's basic.consume for a consumer whose tag is a number."""
+    def consumed(self, channel, name, class_id, no_ack, wanted, exclusive):
+        """0-8's consume for a consumer whose tag is a number. `wanted`: its prefetch-count; of class file its window (octets, count), of
+        class stream its rate."""
         queue = self.broker.topology.queue(verbs.current_queue(channel, name), self.connection)
         if queue.is_stream:
             raise ProtocolError(NOT_IMPLEMENTED, "a draft of 2005 reads no streams")
         if self.tags == 0xFFFF:
             raise ProtocolError(RESOURCE_ERROR, "65535 consumers were made on this connection, and its tags are used up")
-        channel.consuming = class_id, prefetch
-        return "basic_consume", (0, queue.name, "%d" % (self.tags + 1), False, no_ack, exclusive, False, {})
+        channel.consuming = class_id, wanted
+        given = 0, queue.name, "%d" % (self.tags + 1), False
+        if class_id == self.file_id:
+            return "file_consume", given + (no_ack, exclusive, False)
+        if class_id == self.stream_id:
+            return "stream_consume", given + (exclusive, False)
+        return "basic_consume", given + (no_ack, exclusive, False, {})
 
 
 def basic_get(session, channel, arguments):
@@ -504,6 +515,23 @@ def basic_consume(session, channel, arguments):
     session.reply(channel.number, "basic_consume_ok", (tag,))
 
 
+def file_consume(session, channel, arguments):
+    """As of 0-8, with the window that the draft has here."""
+    file_class.file_consume(session, channel, arguments)
+    reader = channel.readers[arguments[2]]
+    reader.window, reader.source = channel.consuming[1], getattr(channel, "source", None)
+    session.tags = int(arguments[2])
+
+
+def stream_consume(session, channel, arguments):
+    """As of 0-8, with the rate that the draft has here."""
+    stream_class.stream_consume(session, channel, arguments)
+    reader = channel.readers[arguments[2]]
+    reader.rate.set(channel.consuming[1])
+    reader.source = getattr(channel, "source", None)
+    session.tags = int(arguments[2])
+
+
 def check_path(session, path):
     """Raise invalid-path for the path of a connection.open that is none here."""
     broker = session.broker
@@ -514,25 +542,6 @@ def check_path(session, path):
 def given_name(session):
     """A client-id or context-key for a client that has none."""
     return "%s-%d" % (session.connection.name[:200], session.broker.counters["connections"])
-
-
-def test_integer(session, channel, arguments):
-    """test.integer: the sum, the least or the greatest."""
-    *numbers, operation = arguments
-    if not 1 <= operation <= 3:
-        raise ProtocolError(SYNTAX_ERROR, "test.integer with operation %d" % operation)
-    result = (sum, min, max)[operation - 1](numbers)
-    session.reply(channel.number, "test_integer_ok", (result & 0xFFFFFFFFFFFFFFFF,))
-
-
-def test_string(session, channel, arguments):
-    """test.string: both texts one behind the other, the shorter or the longer one."""
-    first, second, operation = arguments
-    texts = first.encode("utf-8"), second
-    if not 1 <= operation <= 3:
-        raise ProtocolError(SYNTAX_ERROR, "test.string with operation %d" % operation)
-    result = texts[0] + texts[1] if operation == 1 else (min, max)[operation - 2](texts, key=len)
-    session.reply(channel.number, "test_string_ok", (result,))
 
 
 def refuses(why):
@@ -569,6 +578,8 @@ VERBS = dict(
     basic_get=basic_get,
     basic_consume=basic_consume,
     basic_cancel=verbs.basic_cancel,
-    test_integer=test_integer,
-    test_string=test_string,
+    file_consume=file_consume,
+    stream_consume=stream_consume,
+    test_integer=class_test.test_integer,
+    test_string=class_test.test_string,
 )

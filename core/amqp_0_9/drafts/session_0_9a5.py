@@ -16,16 +16,21 @@ from ...errors import (
 )
 from ...memory import layout
 from ...message import reading
+from ...message.formats import NUMBER
 from ...shim import const
-from .. import method, spec_0_8, verbs
+from ...staging.contents import contents_of
+from .. import method, properties, spec_0_8, verbs
 from . import session as base
 from . import spec_0_9a5, tickets
+from .contents import DESTINATION
 from .fields import Fields
 from .frames import Frames9a5
 from .session import Dialect, Draft, as_it_is, closed, named, refuses, unsent
 
 BASIC = const(6)  # classes of contents
 JMS = const(7)
+FILE = const(8)
+STREAM = const(9)
 AUTOMATIC, STANDARD, DISTRIBUTED = 1, 2, 3  # tx-mode of channel.open
 
 # Classes of exchanges, by the names of "Exchange Types" and those that the text uses beside them.
@@ -72,15 +77,25 @@ class Session09a5(Draft):
             return True
         arguments = (0, channel.publishing, key, False, False)
         channel.publishing = None
-        payload = method.encode(method.named(spec_0_8.METHODS, "basic_publish"), channel.number, arguments)[7:-1]
+        name = "stream_publish" if head.class_id == STREAM else "basic_publish"
+        payload = method.encode(method.named(spec_0_8.METHODS, name), channel.number, arguments)[7:-1]
         self.may_begin(channel.number, payload, 0)
-        self.act(channel.number, "basic_publish", self.row, payload, 4, len(payload))
+        self.act(channel.number, name, self.row, payload, 4, len(payload))
         return channel.state == "header"
 
     def delivery(self, consumer, tag, came_back, message):
         """jms.deliver."""
         exchange = reading.names_of(self.broker.tables, message)[0]
         return self.method_out(consumer.channel.number, "jms_deliver", (tag, came_back, exchange) + consumer.source)
+
+    def file_delivery(self, reader, tag, redelivered, exchange, key, identifier):
+        """The frame of file.deliver."""
+        given = (tag, redelivered, exchange) + reader.source + (identifier,)
+        return self.method_out(reader.channel.number, "file_deliver", given)
+
+    def stream_delivery(self, reader, tag, redelivered, exchange):
+        """The frame of stream.deliver."""
+        return self.method_out(reader.channel.number, "stream_deliver", (tag, redelivered, exchange) + reader.source)
 
     def got(self, channel, tag, came_back, message, left):
         """basic.browse-ok or jms.browse-ok."""
@@ -246,20 +261,53 @@ def consume(session, number, arguments):
     return session.consumed(channel, whole_name(namespace, name), JMS, auto_ack, count, exclusive)
 
 
+def consume_file(session, number, arguments):
+    """file.consume."""
+    ticket, namespace, name, size, count, _, auto_ack, exclusive = arguments
+    tickets.check(session, ticket, "read")
+    channel = session.channels[number]
+    channel.source = namespace, name
+    return session.consumed(channel, whole_name(namespace, name), FILE, auto_ack, (size, count), exclusive)
+
+
+def consume_stream(session, number, arguments):
+    """stream.consume; nothing of it is acknowledged, so its window has nothing to count."""
+    ticket, namespace, name, _, _, rate, _, exclusive = arguments
+    tickets.check(session, ticket, "read")
+    channel = session.channels[number]
+    channel.source = namespace, name
+    return session.consumed(channel, whole_name(namespace, name), STREAM, True, rate, exclusive)
+
+
 def consumed(session, channel, arguments):
     """The consumer remembers by which names its queue was asked for."""
     base.basic_consume(session, channel, arguments)
     channel.consumers[arguments[2]].source = channel.source
 
 
-def publish(session, number, arguments):
-    """jms.publish, until its content header has come."""
-    ticket, exchange, immediate = arguments
+def publish(class_id):
+    """The function of jms.publish or stream.publish, until its content header has come."""
+
+    def sent(session, number, arguments):
+        ticket, exchange, immediate = arguments
+        tickets.check(session, ticket, "write")
+        if immediate:
+            raise ProtocolError(NOT_IMPLEMENTED, "immediate=true", True)
+        channel = session.channels[number]
+        channel.publishing, channel.class_id = exchange, class_id
+
+    return sent
+
+
+def publish_file(session, number, arguments):
+    """file.publish: the destination is a property of the content that was staged."""
+    ticket, exchange, immediate, identifier = arguments
     tickets.check(session, ticket, "write")
     if immediate:
         raise ProtocolError(NOT_IMPLEMENTED, "immediate=true", True)
-    channel = session.channels[number]
-    channel.publishing, channel.class_id = exchange, JMS
+    staged = contents_of(session.broker).of(session.user, identifier)
+    key = None if staged.kind & NUMBER else properties.header(staged.properties, DESTINATION)
+    return "file_publish", (0, exchange, key or "", False, False, identifier)
 
 
 def queue_bind(session, channel, arguments):
@@ -277,11 +325,11 @@ def connection_open_ok(session, arguments):
 
 
 def connection_tune(session, arguments):
-    """connection.tune: what this broker takes; of the classes of contents that are asked about, jms alone."""
+    """connection.tune: what this broker takes; of the classes of contents that are asked about, all."""
     channel_max, frame_max, heartbeat = arguments
     limits = session.broker.limits
     most = min(limits.consumer_count_max, 0xFFFF)
-    return "connection_tune", (frame_max, channel_max, tickets.TICKETS_MAX, most, heartbeat, 0, True, False, False)
+    return "connection_tune", (frame_max, channel_max, tickets.TICKETS_MAX, most, heartbeat, 0, True, True, True)
 
 
 Session09a5.verbs_beside = dict(base.VERBS, basic_consume=consumed, queue_bind=queue_bind)
@@ -309,9 +357,20 @@ Session09a5.METHODS_IN = {
     "jms_browse": browse(JMS),
     "jms_consume": consume,
     "jms_cancel": lambda session, number, arguments: ("basic_cancel", ("%d" % arguments[0], False)),
-    "jms_publish": publish,
+    "jms_publish": publish(JMS),
     "jms_ack": as_it_is("basic_ack"),
     "jms_reject": as_it_is("basic_reject"),
+    "file_consume": consume_file,
+    "file_cancel": lambda session, number, arguments: ("file_cancel", ("%d" % arguments[0], False)),
+    "file_open": as_it_is("file_open"),
+    "file_open_ok": as_it_is("file_open_ok"),
+    "file_stage": as_it_is("file_stage"),
+    "file_publish": publish_file,
+    "file_ack": as_it_is("file_ack"),
+    "file_reject": as_it_is("file_reject"),
+    "stream_consume": consume_stream,
+    "stream_cancel": lambda session, number, arguments: ("stream_cancel", ("%d" % arguments[0], False)),
+    "stream_publish": publish(STREAM),
     "tx_commit": as_it_is("tx_commit"),
     "tx_abort": as_it_is("tx_rollback"),
     "dtx_start": refuses("dtx.start: the tables have no method that ends a distributed transaction"),
@@ -335,5 +394,9 @@ Session09a5.METHODS_OUT = {
     "basic_get_empty": browse_empty,
     "basic_consume_ok": lambda session, arguments: ("jms_consume_ok", (int(arguments[0]),)),
     "basic_cancel_ok": lambda session, arguments: ("jms_cancel_ok", ()),
+    "file_consume_ok": lambda session, arguments: ("file_consume_ok", (int(arguments[0]),)),
+    "file_cancel_ok": lambda session, arguments: ("file_cancel_ok", ()),
+    "stream_consume_ok": lambda session, arguments: ("stream_consume_ok", (int(arguments[0]),)),
+    "stream_cancel_ok": lambda session, arguments: ("stream_cancel_ok", ()),
     "tx_rollback_ok": named("tx_abort_ok"),
 }

@@ -8,12 +8,12 @@ from . import session as base
 from . import spec_0_9r1, tickets
 from .fields import Fields
 from .frames import TRACE, Frames9r1
-from .session import Dialect, Draft, as_it_is, closed, refuses, unsent
+from .session import NAMES, Dialect, Draft, as_it_is, closed, refuses, unsent
 
 BASIC = const(6)  # classes of contents
 JMS = const(7)
-NOT_DELIVERED = const(310)
-NAMES = {BASIC: "basic", JMS: "jms"}
+FILE = const(8)
+STREAM = const(9)
 
 
 class Session09r1(Draft):
@@ -50,11 +50,14 @@ class Session09r1(Draft):
         given = ((tag, came_back) if channel.asked == JMS else ()) + (exchange, key, left)
         return self.method_out(channel.number, NAMES[channel.asked] + "_get_ok", given)
 
-    def bounce(self, channel, message):
-        """basic.bounce or jms.bounce."""
-        exchange, key = reading.names_of(self.broker.tables, message)
-        given = (NOT_DELIVERED, "no queue for it", exchange, key)
-        return self.method_out(channel.number, NAMES[channel.class_id] + "_bounce", given)
+    def file_delivery(self, reader, tag, redelivered, exchange, key, identifier):
+        """The frame of file.deliver."""
+        given = (tag, redelivered, exchange, reader.consumer.queue.name, identifier)
+        return self.method_out(reader.channel.number, "file_deliver", given)
+
+    def stream_delivery(self, reader, tag, redelivered, exchange):
+        """The frame of stream.deliver."""
+        return self.method_out(reader.channel.number, "stream_deliver", (tag, exchange, reader.consumer.queue.name))
 
 
 def open_(session, number, arguments):
@@ -121,6 +124,25 @@ def consume(class_id):
     return asked
 
 
+def consume_file(session, number, arguments):
+    """file.consume."""
+    ticket, name, size, count, _, auto_ack, exclusive = arguments
+    tickets.check(session, ticket, "read")
+    return session.consumed(session.channels[number], name, FILE, auto_ack, (size, count), exclusive)
+
+
+def consume_stream(session, number, arguments):
+    """stream.consume; nothing of it is acknowledged, so its window has nothing to count."""
+    ticket, name, _, _, rate, _, exclusive = arguments
+    tickets.check(session, ticket, "read")
+    return session.consumed(session.channels[number], name, STREAM, True, rate, exclusive)
+
+
+def cancel_of(name):
+    """The function of file.cancel or stream.cancel."""
+    return lambda session, number, arguments: (name, ("%d" % arguments[0], False))
+
+
 def cancel(class_id):
     """The function of basic.cancel or jms.cancel."""
 
@@ -132,12 +154,12 @@ def cancel(class_id):
 
 
 def publish(class_id):
-    """The function of basic.publish or jms.publish."""
+    """The function of basic.publish, jms.publish or stream.publish."""
 
     def sent(session, number, arguments):
         tickets.check(session, arguments[0], "write")
         session.channels[number].class_id = class_id
-        return "basic_publish", (0,) + tuple(arguments[1:])
+        return "stream_publish" if class_id == STREAM else "basic_publish", (0,) + tuple(arguments[1:])
 
     return sent
 
@@ -188,6 +210,17 @@ Session09r1.METHODS_IN = {
     "jms_get": get(JMS),
     "jms_ack": as_it_is("basic_ack"),
     "jms_reject": as_it_is("basic_reject"),
+    "file_consume": consume_file,
+    "file_cancel": cancel_of("file_cancel"),
+    "file_open": as_it_is("file_open"),
+    "file_open_ok": as_it_is("file_open_ok"),
+    "file_stage": as_it_is("file_stage"),
+    "file_publish": with_ticket("file_publish", "write"),
+    "file_ack": as_it_is("file_ack"),
+    "file_reject": as_it_is("file_reject"),
+    "stream_consume": consume_stream,
+    "stream_cancel": cancel_of("stream_cancel"),
+    "stream_publish": publish(STREAM),
     "tx_select": as_it_is("tx_select"),
     "tx_commit": as_it_is("tx_commit"),
     "tx_rollback": as_it_is("tx_rollback"),
@@ -211,4 +244,8 @@ Session09r1.METHODS_OUT = {
     "basic_consume_ok": answer("_consume_ok", True),
     "basic_cancel_ok": answer("_cancel_ok"),
     "basic_get_empty": answer("_get_empty"),
+    "file_consume_ok": lambda session, arguments: ("file_consume_ok", (int(arguments[0]),)),
+    "file_cancel_ok": lambda session, arguments: ("file_cancel_ok", ()),
+    "stream_consume_ok": lambda session, arguments: ("stream_consume_ok", (int(arguments[0]),)),
+    "stream_cancel_ok": lambda session, arguments: ("stream_cancel_ok", ()),
 }
