@@ -27,7 +27,7 @@ def header_segment(broker, message, redelivered):
         if not annotations and says(octets, changes):
             return octets
         return properties.rewritten(octets, changes, annotations)
-    given, _ = crossing.told(tables, message)
+    given, _ = crossing.told(tables, message, True)
     if kind & layout.KIND_HAS_PRIORITY:
         given["priority"] = kind >> layout.KIND_PRIORITY & 255
     lifetime = reading.expiration_of(tables, message)

@@ -6,7 +6,7 @@ ends).
 
 from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ..memory import layout, serial
-from ..outcomes import NO_ROOM, NOT_YET
+from ..outcomes import NO_ROOM, NOT_YET, TAKEN
 from ..parts import needed
 from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
@@ -135,7 +135,7 @@ def command(session, flags, type_, octets, at, end):
         return True
     is_first = bool(flags & frame.FIRST_FRAME)
     if session.is_passing or starts(session) and session.received.has(session.expected):
-        return pass_over(session, flags)
+        return pass_over(session, flags, octets, at, end)
     begins = is_first and bool(flags & frame.FIRST_SEGMENT)
     if is_first == session.goes_on or type_ != session.wants and not skips_header(session, type_, is_first) or begins != starts(session):
         raise ProtocolError(
@@ -157,18 +157,31 @@ def command(session, flags, type_, octets, at, end):
     return True
 
 
-def pass_over(session, flags):
-    """A frame of a command that is executed already: it is completed, and nothing is done."""
+def pass_over(session, flags, octets, at, end):
+    """A frame of a command that is executed already: it is completed, and nothing is done. A transfer that was taken before the broker was
+    started is accepted once more."""
     if bool(flags & frame.FIRST_FRAME and flags & frame.FIRST_SEGMENT) == session.is_passing:
         raise ProtocolError(UNEXPECTED_FRAME, "a frame with flags 0x%02x in a command that has come before" % flags)
+    if not session.is_passing:
+        session.is_accepted_again = session.in_log.has(session.expected) and is_explicit(flags, octets, at, end)
     session.is_passing = not (flags & frame.LAST_SEGMENT and flags & frame.LAST_FRAME)
     if not session.is_passing:
         id_ = session.expected
         session.expected = serial.after(id_, 1)
         if not session.is_pending(id_):
+            if session.is_accepted_again:
+                session.tell_outcome(TAKEN, [(id_, id_)])
             session.now_completed(id_)
             session.session.wants_to_write(session)
     return True
+
+
+def is_explicit(flags, octets, at, end):
+    """True for the frame of a message.transfer with accept-mode explicit."""
+    if not flags & frame.LAST_FRAME:
+        return False
+    name, fields, _ = structs.command(bytes(octets[at:end]))
+    return name == "message_transfer" and fields["accept_mode"] in (None, 0)
 
 
 def starts(session):

@@ -6,6 +6,9 @@ The names: core/message/README.md. What has no name there goes by headers, as Qp
     type        application header x-jms-type
     message_id  message-id, a uuid; a text that is none is the application header x-message-id
     reply_to    reply-to's routing-key; with an exchange the address /exchanges/EXCHANGE/KEY, as RabbitMQ 4 writes it for AMQP 1.0
+    reserved    (cluster-id of class basic, on the way here) application header x-cluster-id
+    subject     (of 1.0) application header x-jms-type; qpid.subject where there is a type, too
+    group_sequence  (of 1.0) application header JMSXGroupSeq
 """
 
 from ..memory import layout
@@ -18,6 +21,11 @@ _PLAIN = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~"  #
 DELIVERY = "delivery-properties"
 MESSAGE = "message-properties"
 TYPE_HEADER = "x-jms-type"
+SUBJECT_HEADER = "qpid.subject"
+SEQUENCE_HEADER = "JMSXGroupSeq"
+CLUSTER_HEADER = "x-cluster-id"
+CORRELATION_HEADER = "x-correlation-id"
+SHORT_MAX = 255  # octets of a short string of class basic
 ID_HEADER = "x-message-id"
 EXCHANGES = "/exchanges/"
 QUEUES = "/queues/"
@@ -93,7 +101,9 @@ def encode(given):
     if isinstance(expiration, str) and expiration.isdigit():
         delivery["ttl"] = int(expiration)
     if given.get("timestamp") is not None:
-        delivery["timestamp"] = 1000 * given["timestamp"]
+        delivery["timestamp"] = 1000 * given["timestamp"] + given.get("milliseconds", 0)
+    if given.get("expiry_ms") is not None:
+        delivery["expiration"] = given["expiry_ms"]
     octets = structs.write(DELIVERY, delivery) if delivery else b""
     message = message_fields(given)
     return octets + structs.write(MESSAGE, message) if message else octets
@@ -122,34 +132,61 @@ def named_properties(octets, exact):
     for name in ("content_type", "content_encoding"):
         if message.get(name) is not None:
             given[name] = message[name]
+    headers = message.get("application_headers") or {}
     for name in ("correlation_id", "user_id", "app_id"):
-        put_text(given, name, message.get(name))
+        put_text(given, name, message.get(name), exact)
+    if exact and exact != types.WIDE and len(message.get("correlation_id") or b"") > SHORT_MAX:
+        headers[CORRELATION_HEADER] = ("S", message["correlation_id"])
     if message.get("message_id") is not None:
         given["message_id"] = types.uuid_text(message["message_id"])
     reply_to = message.get("reply_to")
     if reply_to is not None:
-        given["reply_to"] = address_of(reply_to["exchange"] or "", reply_to["routing_key"] or "")
-    headers = message.get("application_headers")
-    if headers is not None:
+        put_text(given, "reply_to", address_of(reply_to["exchange"] or "", reply_to["routing_key"] or "").encode("utf-8"), exact)
+    for name, header_name in (("type", TYPE_HEADER), ("message_id", ID_HEADER)):
+        value = headers.get(header_name)
+        if isinstance(value, str) and name not in given and (not exact or len(value.encode("utf-8")) <= SHORT_MAX):
+            given[name] = headers.pop(header_name)
+    if headers:
         given["headers"] = headers
-        for name, header_name in (("type", TYPE_HEADER), ("message_id", ID_HEADER)):
-            value = headers.get(header_name)
-            if isinstance(value, str) and name not in given:
-                given[name] = value
-                del given["headers"][header_name]
-        if not given["headers"]:
-            del given["headers"]
     return given
 
 
-def put_text(given, name, octets):
-    """A property that is octets here and a text there; octets that are no UTF-8 are left out."""
-    if octets is None:
+def put_text(given, name, octets, exact):
+    """A property that is octets here and a short string there. With `exact` octets that are no UTF-8 stay octets, and a longer text is left
+    out; else, for rules, it is there, and what is no UTF-8 is not."""
+    if octets is None or exact and exact != types.WIDE and len(octets) > SHORT_MAX:
         return
     try:
         given[name] = str(octets, "utf-8")
     except UnicodeError:
-        pass
+        if exact:
+            given[name] = octets
+
+
+def widened(octets):
+    """As `named_properties` with exact types, and what only 1.0 has, too."""
+    given = named_properties(octets, types.WIDE)
+    named = facts(octets, 0, len(octets))
+    delivery, message = named.get(DELIVERY) or {}, named.get(MESSAGE) or {}
+    headers = given.get("headers") or {}
+    if message.get("message_id") is not None:
+        given["message_id"] = "urn:uuid:" + given["message_id"]
+    elif isinstance(headers.get(ID_HEADER), bytes):
+        given["message_id"] = headers.pop(ID_HEADER)
+    if (message.get("reply_to") or {}).get("exchange"):
+        given["address"] = given["reply_to"]
+    if isinstance(headers.get(SUBJECT_HEADER), str):
+        given["subject"] = headers.pop(SUBJECT_HEADER)
+    elif "type" in given:
+        given["subject"] = given.pop("type")
+    sequence = headers.get(SEQUENCE_HEADER)
+    if isinstance(sequence, tuple) and sequence[0] in "iI" and sequence[1] >= 0:
+        given["group_sequence"] = headers.pop(SEQUENCE_HEADER)[1]
+    if "timestamp" in given:
+        given["milliseconds"] = milliseconds(delivery["timestamp"]) % 1000
+    if delivery.get("expiration"):
+        given["expiry_ms"] = milliseconds(delivery["expiration"])
+    return given
 
 
 def address_of(exchange, key):
@@ -202,8 +239,14 @@ def message_fields(given):
             fields["message_id"] = id_
     if isinstance(given.get("reply_to"), str):
         fields["reply_to"] = reply_to_of(given["reply_to"])
-    if given.get("type") is not None:
-        headers[TYPE_HEADER] = given["type"]
+    for name, title in (("type", TYPE_HEADER), ("reserved", CLUSTER_HEADER)):
+        if given.get(name) is not None:
+            headers[title] = given[name]
+    sequence = given.get("group_sequence")
+    if sequence is not None:
+        headers[SEQUENCE_HEADER] = ("I" if sequence <= 0x7FFFFFFF else "i", sequence)
+    if given.get("subject") is not None:
+        headers[TYPE_HEADER if given.get("type") is None else SUBJECT_HEADER] = given["subject"]
     if headers:
         fields["application_headers"] = headers
     return fields

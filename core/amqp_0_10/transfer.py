@@ -110,6 +110,7 @@ def refuse_immediate(session):
     session.done(session.id)
     if is_told:
         fields = {"transfers": [(session.id, session.id)], "code": REJECTED_IMMEDIATE, "text": "a queue of the message has no subscription"}
+        session.now_refused(session.id)
         session.command("message_reject", fields)
 
 

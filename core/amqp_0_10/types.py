@@ -43,7 +43,9 @@ _SIZES = {1: ">B", 2: ">H", 4: ">I"}
 # Types of whole numbers within maps, by their letters (core/message/README.md).
 _LETTERS = {"int8": "b", "uint8": "B", "int16": "s", "uint16": "u", "int32": "I", "uint32": "i", "int64": "l", "float": "f"}
 _OF_LETTERS = {_LETTERS[name]: name for name in _LETTERS}
+_OF_LETTERS.update({"Q": "uint64", "U": "uuid"})
 LONG_MAX = 0x7FFFFFFFFFFFFFFF
+WIDE = const(2)  # `exact` for receivers of 1.0, which has more types than class basic (core/message/README.md)
 
 
 def bad(text):
@@ -99,9 +101,9 @@ def value_of(name, octets, exact, depth):
     if name == "sequence-set":
         return set_of(octets)
     if name == "uuid" and depth > 1:
-        return uuid_text(octets)
+        return ("U", octets) if exact == WIDE else uuid_text(octets)
     if name == "char" and depth > 1:
-        return chr(octets[0])
+        return ("c", chr(octets[0])) if exact == WIDE else chr(octets[0])
     if name in ("void", "bit"):
         return None
     return octets
@@ -114,9 +116,11 @@ def shared(name, value, exact):
     if name == "char-utf32":
         if value > 0x10FFFF or 0xD800 <= value < 0xE000:
             bad("a char-utf32 of 0x%x, which is no character" % value)
-        return chr(value)
+        return ("c", chr(value)) if exact == WIDE else chr(value)
+    if name == "uint64" and exact == WIDE:
+        return ("Q", value)
     if name == "uint64" and exact:
-        return ("l", min(value, LONG_MAX))
+        return ("l", value) if value <= LONG_MAX else "%d" % value
     return (_LETTERS[name], value) if exact and name in _LETTERS else value
 
 
@@ -332,6 +336,8 @@ def type_of(value):
             return "double", value
         if letter in _OF_LETTERS:
             return _OF_LETTERS[letter], value
+        if letter == "c":
+            return "char-utf32", ord(value)
     if isinstance(value, int):
         return "int64", value
     if isinstance(value, float):

@@ -248,6 +248,7 @@ def text_or_none(value):
 
 
 _NAMES = {"b": "byte", "B": "ubyte", "s": "short", "u": "ushort", "I": "int", "i": "uint", "f": "float"}
+_WIDE = {"Q": "ulong", "U": "uuid", "c": "char"}
 
 
 def typed(value):
@@ -258,6 +259,8 @@ def typed(value):
             return (_NAMES[letter], value)
         if letter == "T":
             return ("timestamp", min(value * 1000, MILLISECONDS_MAX))
+        if letter in _WIDE:
+            return (_WIDE[letter], value)
         return value  # l, L, d, S
     if isinstance(value, dict):
         return {symbol_of(name): typed(value[name]) for name in value}
@@ -283,7 +286,7 @@ def converted(broker, message, failed, noted):
     tables = broker.tables
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND]
-    given, _ = crossing.told(tables, message)
+    given, _ = crossing.told(tables, message, True)
     exchange, key = reading.names_of(broker.tables, message)
     changes = annotations_of(broker, message)
     changes["x-exchange"] = exchange
@@ -333,6 +336,9 @@ def sections_of(given, changes):
     return b"".join(parts)
 
 
+BEYOND = (("subject", "subject"), ("group_sequence", "group-sequence"), ("expiry_ms", "absolute-expiry-time"))
+
+
 def fields_of(given):
     """The fields of the section properties out of the properties of class basic."""
     fields = {}
@@ -341,15 +347,20 @@ def fields_of(given):
             fields[field] = identifier(given[name])
     if given.get("user_id") is not None:
         fields["user-id"] = octets_of(given["user_id"])
-    if isinstance(given.get("reply_to"), str):
+    if given.get("address") is not None:
+        fields["reply-to"] = given["address"]
+    elif isinstance(given.get("reply_to"), str):
         fields["reply-to"] = addresses.queue_address(given["reply_to"])
     for name, field in (("content_type", "content-type"), ("content_encoding", "content-encoding")):
         if isinstance(given.get(name), str) and is_ascii(given[name]):
             fields[field] = given[name]
     if given.get("timestamp") is not None:
-        fields["creation-time"] = min(given["timestamp"] * 1000, MILLISECONDS_MAX)
+        fields["creation-time"] = min(given["timestamp"] * 1000 + given.get("milliseconds", 0), MILLISECONDS_MAX)
     if isinstance(given.get("app_id"), str):
         fields["group-id"] = given["app_id"]
+    for name, field in BEYOND:
+        if given.get(name) is not None:
+            fields[field] = given[name]
     return fields
 
 

@@ -90,8 +90,9 @@ def properties_of(facts, write):
     for name, field in (("message_id", "message-id"), ("correlation_id", "correlation-id")):
         identifier(given, headers, name, "x-" + field, own.get(field), write)
     put_short(given, "reply_to", reply_to(own.get("reply-to")))
-    if own.get("user-id") is not None:
-        put_short(given, "user_id", sections.utf8(own["user-id"]))
+    user = own.get("user-id")
+    if user is not None and (write is not plain or sections.utf8(user) is not None) and len(user) <= SHORT_MAX:
+        given["user_id"] = user if sections.utf8(user) is None else sections.utf8(user)
     created = own.get("creation-time")
     if created is not None and created >= 0:
         given["timestamp"] = created // 1000
@@ -237,6 +238,39 @@ def lettered(value):
             raise ValueError("a ulong above those of 0-9-1")
         return ("l", value[1])
     return plain(value)
+
+
+# For receivers of 0-10, which has more than class basic
+
+
+def widely(value):
+    """As `lettered`, with the types that 0-10 has, too."""
+    if isinstance(value, tuple) and value[0] in _WIDE:
+        return (_WIDE[value[0]], value[1])
+    return lettered(value)
+
+
+_WIDE = {"uuid": "U", "ulong": "Q", "char": "c"}
+
+
+def widened(given, facts):
+    """The properties of class basic with those that only 1.0 and 0-10 have, and with ids of any octets."""
+    own = facts.get("properties") or {}
+    if own.get("subject") is not None:
+        given["subject"] = own["subject"]
+        if ("symbol", "x-basic-type") not in (facts.get("message-annotations") or {}):
+            given.pop("type", None)
+    for name, field in (("group_sequence", "group-sequence"), ("expiry_ms", "absolute-expiry-time")):
+        if own.get(field) is not None:
+            given[name] = own[field]
+    if "timestamp" in given:
+        given["milliseconds"] = own["creation-time"] % 1000
+    value = own.get("correlation-id")
+    if "correlation_id" not in given and isinstance(value, (bytes, str)):
+        given["correlation_id"] = value
+        headers = given["headers"]
+        del headers["x-correlation-id"]
+    return given
 
 
 # Writing

@@ -3,7 +3,8 @@
 Converted properties have the names and kinds that families share (core/message/README.md), numbers with the letter of their
 kind: (letter, number); a text that is not UTF-8 is ("S", octets). Such a file has:
 
-    exact(octets)                   the properties (bytes) with exact types, as their publisher sent them
+    exact(octets, wide)             the properties (bytes) with exact types, as their publisher sent them. `wide`: also
+                                    what class basic has no words for, and 1.0 and 0-10 both have (core/message/README.md)
     payload(octets, size, read)     None: the body, of `size` octets, is payload as it lies. Else ([(position, octets)], type): the pieces
                                     of the body that are payload, in order, and the value of the property type for them, or None;
                                     read(position, most): octets of the body
@@ -26,12 +27,13 @@ def source_of(kind):
     return needed(SOURCES[number], "what other families are told of a message") if number in SOURCES else format_of(kind)
 
 
-def told(tables, message):
-    """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations."""
+def told(tables, message, wide=False):
+    """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations.
+    `wide`: for receivers of 1.0 or 0-10."""
     kind = tables.messages[message + layout.MESSAGE_KIND]
     source = source_of(kind)
     octets = tables.properties_of(message)
-    given = source.exact(octets)
+    given = source.exact(octets, wide)
     if kind & layout.KIND_GRAFTED:
         headers = given.pop("headers")
         headers = {name: headers[name] for name in headers if GRAFTED not in name}

@@ -71,7 +71,7 @@ def test_0_10_to_0_9_1_and_to_1_0():
     at, _, _ = sections.split(octets, 0, len(octets))
     said = facts(octets, 0, at)
     assert octets[at:] == b"body"
-    assert said["properties"]["message-id"] == TEXT and said["properties"]["reply-to"] == "/queues/answers"
+    assert said["properties"]["message-id"] == ("uuid", UUID) and said["properties"]["reply-to"] == "/queues/answers"
     assert said["header"]["priority"] == 3 and said["header"]["durable"] is True
     assert said["application-properties"]["n"] == ("int", 5) and said["application-properties"]["l"] == 1 << 40
 

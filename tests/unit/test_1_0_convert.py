@@ -109,7 +109,7 @@ def test_what_is_no_short_string_is_a_header_or_nothing():
             application={long: 1},
         )
     )
-    assert given == {"type": "s", "headers": {"x-message-id": b"\xff", "x-correlation-id": long}}
+    assert given == {"type": "s", "user_id": b"\xff", "headers": {"x-message-id": b"\xff", "x-correlation-id": long}}
 
 
 def test_types_of_application_properties_for_0_9_1():
