@@ -337,3 +337,78 @@ int32_t leveret_perf_scan_1_0(leveret_perf *p, const uint8_t *octets, int32_t st
     }
     return start;
 }
+
+/* AMQP 0-10 */
+
+static uint32_t number16(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 8 | at[1];
+}
+
+/* session.completed: true when its sender wants no answer. */
+static int completed(leveret_perf *p, const uint8_t *at, const uint8_t *end, uint64_t now)
+{
+    if (end - at < 6 || !(at[2] & 1))
+        return end - at >= 4 && !(at[2] & 2);
+    const uint8_t *behind = at + 6 + number16(at + 4);
+    if (behind > end)
+        return 0;
+    for (const uint8_t *pair = at + 6; behind - pair >= 8; pair += 8) {
+        uint64_t begin = (p->lowest & ~(uint64_t)0xFFFFFFFFu) + number32(pair) + 1; /* the first one's number among all that were published */
+        uint64_t last = begin + (uint32_t)(number32(pair + 4) - number32(pair));
+        for (uint64_t each = begin > p->lowest ? begin : p->lowest; each <= last && each <= p->published; each++)
+            if (p->sent[each % LEVERET_PERF_WINDOW]) /* those of accept-mode none are not waited for */
+                confirm(p, each, 0, 0, now);
+    }
+    return !(at[2] & 2);
+}
+
+/* A frame: true when it was a part of a transfer, message.accept or session.completed. */
+static int frame_0_10(leveret_perf *p, const uint8_t *frame, const uint8_t *at, const uint8_t *end, uint64_t now)
+{
+    int ends = (frame[0] & 5) == 5; /* the last frame of the last segment */
+    if (frame[1] == 0)
+        return frame[0] == 15 && end - at >= 4 && number16(at) == 0x020A && completed(p, at, end, now);
+    if (frame[1] == 1) {
+        uint32_t code = end - at >= 2 && (frame[0] & 2) ? number16(at) : 0;
+        if (code == 0x0402 && ends) {
+            p->transfers++;
+            return 1;
+        }
+        if (code != 0x0401 || !(frame[0] & 1))
+            return 0;
+        p->body_begun = 0;
+    } else if (frame[1] == 3) {
+        if ((frame[0] & 2) && end - at >= 8) {
+            p->sent_at = number64(at);
+            p->body_begun = 1;
+        }
+        p->octets += (uint64_t)(end - at);
+    }
+    if (ends) {
+        p->tag = p->transfers++;
+        content_ended(p, now);
+    }
+    return 1;
+}
+
+int32_t leveret_perf_scan_0_10(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other)
+{
+    *other = 0;
+    while (end - start >= 12) {
+        const uint8_t *frame = octets + start;
+        int32_t size = (int32_t)number16(frame + 2);
+        if (size < 12 || frame[1] > 3) {
+            *other = -1;
+            break;
+        }
+        if (end - start < size)
+            break;
+        if (!frame_0_10(p, frame, frame + 12, frame + size, now)) {
+            *other = 1;
+            break;
+        }
+        start += size;
+    }
+    return start;
+}

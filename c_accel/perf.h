@@ -21,7 +21,7 @@ typedef struct {
     int32_t stamped;       /* bodies begin with the time at which they were sent */
     int32_t body_begun;
     uint64_t lowest;       /* the oldest publish that is not confirmed */
-    uint64_t transfers;    /* of AMQP 1.0: frames that the published took */
+    uint64_t transfers;    /* of AMQP 1.0: frames that the published took; of 0-10: commands of the peer */
     uint64_t identity;     /* the connection's number above 48 bits: with the publish's it is a message-id */
     uint8_t done[65536];   /* LEVERET_PERF_WINDOW */
     uint64_t sent[65536];
@@ -58,5 +58,9 @@ int32_t leveret_perf_transfers(leveret_perf *p, const leveret_perf_messages *mad
 /* Read whole frames of AMQP 1.0: transfers of one link, and dispositions of sent deliveries; p->tag is the last delivery-id. Where it stopped,
  * as leveret_perf_scan. */
 int32_t leveret_perf_scan_1_0(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
+
+/* Read whole frames of AMQP 0-10 on one session: transfers, and session.completed of transfers that were sent, whose ids begin at 0. Where it
+ * stopped, as leveret_perf_scan; at message.accept it does not stop, nor at a session.completed without timely-reply. */
+int32_t leveret_perf_scan_0_10(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
 
 #endif

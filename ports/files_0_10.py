@@ -13,12 +13,10 @@ import os
 import time
 from typing import Any, Callable
 
-from ..core.amqp_0_10.client.client import LOGIN_REFUSED, Client
-from ..core.amqp_0_10.client.events import Events
 from ..core.amqp_0_10.client.files import Receiving, Sending
-from .client_errors import ClientError, ConnectFailed, ConnectionLost, LoginRefused
-from .moving import Moving, open_stream
-from .url import Url, read_url
+from . import client_0_10
+from .client_errors import ClientError, ConnectionLost
+from .url import read_url
 
 CHECKSUM = "x-sha256"
 FORCED = 320  # connection-forced: a broker that stops, and comes back
@@ -34,24 +32,10 @@ def nothing(at: int, size: int) -> None:
     """No progress is shown."""
 
 
-class Connection(Moving, Events):
+class Connection(client_0_10.Connection):
     """An open connection with a session, and the file that goes over it. Raises ConnectFailed, LoginRefused, ConnectionLost, Timeout."""
 
-    def __init__(self, place: Url, timeout_ms: int) -> None:
-        Moving.__init__(self, open_stream(place, timeout_ms), timeout_ms)
-        self.file: Any = None
-        self.is_open = False
-        given = place.login()
-        self._client = Client(self, open_timeout_ms=timeout_ms, name=b"leveret-%s" % os.urandom(8).hex().encode(), **given)
-        try:
-            self.wait(lambda: self.is_open)
-        except ConnectionLost as error:
-            if error.code == LOGIN_REFUSED:
-                raise LoginRefused("%s refuses the log-in: %s" % (place.place(), error.text)) from None
-            raise ConnectFailed("%s: %s" % (place.place(), error.text)) from None
-
-    def opened(self) -> None:
-        self.is_open = True
+    file: Any = None
 
     def command(self, name: str, fields: "dict[str, Any]") -> None:
         if self.file is not None:
@@ -73,9 +57,6 @@ class Connection(Moving, Events):
         if isinstance(self.file, Sending):
             self.file.room()
 
-    def ended(self, code: int, text: str) -> None:
-        self._end = (code, text)
-
     def move(self, done: "Callable[[], bool]", news: "Callable[[], int]", wait_s: float) -> None:
         """Step until `done()`. Raises ConnectionLost, also when `news()` has stayed the same for `wait_s`; Refused where the broker raised
         an exception."""
@@ -92,15 +73,6 @@ class Connection(Moving, Events):
             if time.monotonic() - moved_at > wait_s:
                 self._stream.close()
                 raise ConnectionLost("nothing has come for %d s" % wait_s, 0, "")
-
-    def close(self) -> None:
-        """Close, as far as the broker answers."""
-        self._client.close()
-        try:
-            for _ in range(3):
-                self.step(1000)
-        except ConnectionLost:
-            return
 
 
 def checksum(path: str) -> str:

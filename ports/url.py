@@ -5,7 +5,8 @@
 
 `ca`: PEM file of the authorities that the broker's certificate must come from (left out: those of the system). `cert`, `key`: the client's
 own certificate. `name`: the name in the broker's certificate (left out: the host). `auth=external`: the broker reads the
-user from the certificate. The client always checks the certificate. A URL with `protocol=1.0` is read by url_1_0.py.
+user from the certificate. The client always checks the certificate. A URL with `protocol=1.0` is read by url_1_0.py,
+one with `protocol=0-10` by url_0_10.py.
 """
 
 TLS_KEYS = ("ca", "cert", "key", "name", "auth")
@@ -83,9 +84,9 @@ def read_url(url: str) -> Url:
     Left out: guest, guest, 127.0.0.1, 5672 (with TLS 5671) and the virtual host "/".
     """
     if "protocol=" in url.partition("?")[2]:
-        from .url_1_0 import read_url_1_0
+        from .url_1_0 import read_url_with
 
-        return read_url_1_0(url)
+        return read_url_with(url)
     secure = url.startswith("amqps://")
     if not secure and not url.startswith("amqp://"):
         raise ValueError("not an amqp:// or amqps:// URL: " + without_login(url))

@@ -58,6 +58,15 @@ class Url10(Url):
         return Target10
 
 
+def read_url_with(url: str) -> "Url":
+    """A Url of the protocol that it names. Raises ValueError with a sentence."""
+    if "protocol=0-10" in url.partition("?")[2]:
+        from .url_0_10 import read_url_0_10
+
+        return read_url_0_10(url)
+    return read_url_1_0(url)
+
+
 def read_url_1_0(url: str) -> Url10:
     """A Url10, of a URL with or without `protocol=1.0`. Raises ValueError with a sentence."""
     whole, _, query = url.partition("?")

@@ -1,4 +1,4 @@
-"""`leveret perf [URL]`: load for any AMQP 0-9-1 broker, and what it makes of it: rates, latencies, losses.
+"""`leveret perf [URL]`: load for any AMQP 0-9-1, 0-10 or 1.0 broker, and what it makes of it: rates, latencies, losses.
 
 Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are
 made at the start and deleted at the end; somebody else's queue is left alone. A line each second; at the end a summary, or with
@@ -120,7 +120,7 @@ def check(options):
         raise UsageError(f"{options.consumers} consumers for {options.queues} queues: take a multiple, or fewer than queues")
     if max(templates(options), options.publishers) * (options.size + 300) > SIZE_MAX * 2:
         raise UsageError("so many routing keys or publishers with so large bodies do not fit in memory")
-    is_1_0 = "protocol=1.0" in options.url.partition("?")[2]
+    is_1_0 = protocol_of(options) == "1_0"
     if options.address and (not is_1_0 or options.address.count("%") != 1 or "%s" not in options.address):
         raise UsageError("--address has one %s, for the queue, and is for a URL with ?protocol=1.0")
     if is_1_0 and (options.exchange != "default" or options.random):
@@ -131,6 +131,12 @@ def check(options):
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")
     options.seconds = options.seconds or (0 if options.count else 10)
+
+
+def protocol_of(options):
+    """The protocol of the URL, as the workers' files have it in their names; "": 0-9-1."""
+    query = options.url.partition("?")[2]
+    return "1_0" if "protocol=1.0" in query else "0_10" if "protocol=0-10" in query else ""
 
 
 def templates(options):
@@ -204,8 +210,16 @@ class Measurement:
         from leveret.ports.client import connect
         from leveret.ports.client_errors import ClientError
 
+        protocol = protocol_of(self.options)
         try:
-            return connect(self.options.url.partition("?")[0] if self.options.address else self.options.url)
+            return connect(self.options.url.partition("?")[0] if protocol else self.options.url)
+        except (ClientError, ValueError) as error:
+            if protocol != "0_10":
+                raise Failed(str(error)) from None
+        from .perf_worker_0_10 import Declaring
+
+        try:
+            return Declaring(self.options.url)
         except (ClientError, ValueError) as error:
             raise Failed(str(error)) from None
 
@@ -299,6 +313,7 @@ class Measurement:
             "queues": shared,
             "seed": options.seed,
             "address": options.address,
+            "protocol": protocol_of(options),
             "vary": templates(options) if options.vary else 0,
             "arguments": dict(options.consumer_argument),
             "priorities": options.priorities,

@@ -7,6 +7,7 @@ mean anything.
 """
 
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -102,7 +103,7 @@ class Templates:
     made: dict = {}
 
     def __init__(self, settings, frame_size_max):
-        made = [publish_octets(exchange, key, body, given, frame_size_max) for exchange, key, body, given in messages(settings)]
+        made = self.octets_of(settings, frame_size_max)
         begins = [0]
         for octets, _, _ in made:
             begins.append(begins[-1] + len(octets))
@@ -112,6 +113,10 @@ class Templates:
         self.begins = ffi.new("int32_t[]", begins)
         self.stamps = ffi.new("int32_t[]", [stamp for _, stamp, _ in made])
         self.ids = ffi.new("int32_t[]", [digits for _, _, digits in made])
+
+    def octets_of(self, settings, frame_size_max):
+        """The rows of publish_octets."""
+        return [publish_octets(exchange, key, body, given, frame_size_max) for exchange, key, body, given in messages(settings)]
 
     @classmethod
     def of(cls, settings, frame_size_max):
@@ -375,10 +380,9 @@ class Worker:
         allow_files(settings["connections"] + FILES_BESIDE)
         for number in range(settings["connections"]):
             try:
-                if settings["address"]:
-                    from leveret.tools.perf_worker_1_0 import open_side
-
-                    self.sides.append(open_side(settings, number))
+                if settings["protocol"]:
+                    sides = importlib.import_module("leveret.tools.perf_worker_" + settings["protocol"])
+                    self.sides.append(sides.open_side(settings, number))
                     continue
                 connection = connect(settings["url"])
             except ClientError as error:

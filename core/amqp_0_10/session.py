@@ -25,6 +25,7 @@ if False:  # for the type checker alone
 
 NAME_MAX = const(1024)  # octets of a session's name
 REPLY_AT = const(65536)  # completed commands after which the peer is asked to say that it knows of them
+REFUSED_MAX = const(256)  # ranges of rejected transfers: of older ones the peer has heard
 KNOWN_MAX = const(1 << 30)  # ids behind which one may be given again (RFC 1982)
 REJECTED_UNROUTABLE = const(1)  # reject-code of message.reject
 
@@ -108,7 +109,10 @@ class Session:
         # The peer's commands:
         self.expected: "Any" = None  # the id of its next one; None: it has not said on this transport (session.command-point)
         self.received = Ranges()  # ids of those that are executed; one that comes again is passed over
-        self.is_passing = False  # such a one comes
+        self.refused = Ranges()  # of these, transfers whose sender hears of a reject: the log does not have them as executed
+        self.in_log = Ranges()  # those that were executed before the broker was started
+        self.is_passing = False  # one that is executed comes again
+        self.is_accepted_again = False  # and it is a transfer of before the start, whose accept is not known here
         self.has_executed = False  # the log has not all of `received`
         self.name_of: "Any" = None  # the command under way: its name as spec_0_10.COMMANDS has it
         self.code = 0
@@ -191,9 +195,18 @@ class Session:
     def transfer_done(self, id_, outcome):
         """A transfer came to `outcome` (outcomes.py): it is completed when the broker's promise holds."""
         self.published = (self.published + 1) & layout.MASK
-        self.transfers[self.published] = (id_, self.fields.get("accept_mode") in (None, 0))
+        explicit = self.fields.get("accept_mode") in (None, 0)
+        self.transfers[self.published] = (id_, explicit)
+        if explicit and outcome != TAKEN:
+            self.now_refused(id_)
         self.promises.decided(self.published, outcome)
         self.session.wants_to_write(self)
+
+    def now_refused(self, id_):
+        """A transfer is rejected: it has done nothing, and behind a restart it is executed when it comes again, as its reject is lost."""
+        self.refused.add(id_, id_)
+        if len(self.refused.runs) > REFUSED_MAX:
+            self.refused.runs.pop(0)
 
     def answered(self, outcome):
         """The broker's answer to the transfer under way, or to one that a commit publishes (contract.Protocol)."""

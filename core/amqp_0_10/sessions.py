@@ -17,6 +17,7 @@ from ..memory import layout, serial
 from ..shim import const
 from .away import Away, User
 from .conditions import ILLEGAL_STATE
+from .ranges import Ranges
 
 if False:  # for the type checker alone
     from typing import Any
@@ -97,7 +98,7 @@ class Sessions:
             "part": PART,
             "name": in_log(user, name) + "\nranges",
             "of": [user, name],
-            "executed": [list(run) for run in session.received.runs],
+            "executed": executed(session).runs,
             "transactional": session.incoming.transaction is not None and not session.is_dtx,
             "dtx": session.is_dtx,
             "lost": would_be_lost(session),
@@ -134,6 +135,15 @@ class Sessions:
 def key_of(session):
     """The key of a session: "It is scoped to a given authentication principal"."""
     return session.connection.user.name, session.name
+
+
+def executed(session):
+    """The ids of the commands that have done something (Ranges)."""
+    ids = Ranges()
+    ids.runs = [list(run) for run in session.received.runs]
+    for first, last in session.refused.runs:
+        ids.remove(first, last)
+    return ids
 
 
 def in_log(user, name):
@@ -180,6 +190,7 @@ def restore(broker, definition):
     for first, last in definition["executed"]:
         session.received.add(first, last)
         session.completed.add(first, last)
+        session.in_log.add(first, last)
     session.ids_in_log = definition["ours"]
     session.is_dtx = definition["dtx"]
     if definition["transactional"]:

@@ -26,16 +26,21 @@ class Bridges:
         self.broker = broker
         self.bridges: "list[Bridge]" = []
         self._moved = False
+        self._say = say
         if settings:
-            from .bridge import Bridge
+            self.begin(settings, dial)
 
-            for each in settings:
-                try:
-                    there = None if dial is None else [dial(url) for url in each.upstream_urls]
-                    self.bridges.append(Bridge(loop, each, told(say, each.name), broker, there))
-                except Exception as error:  # for any error the broker and the other bridges go on
-                    report(error)
-                    say("bridge %s cannot be started: %r" % (each.name, error))
+    def begin(self, settings: "list[Settings]", dial: "Any" = None) -> None:
+        """Begin further ones."""
+        from .bridge import Bridge
+
+        for each in settings:
+            try:
+                there = None if dial is None else [dial(url) for url in each.upstream_urls]
+                self.bridges.append(Bridge(self.loop, each, told(self._say, each.name), self.broker, there))
+            except Exception as error:  # for any error the broker and the other bridges go on
+                report(error)
+                self._say("bridge %s cannot be started: %r" % (each.name, error))
 
     def wait_ms(self, most: int) -> int:
         """How long the loop may wait."""

@@ -1,8 +1,9 @@
-"""The bridge through faulty links to an upstream of AMQP 1.0: tests/bridge/faults.py with brokers of peers.py.
+"""The bridge through faulty links to an upstream of AMQP 1.0 or 0-10: tests/bridge/faults.py with brokers of peers.py.
 
     python tests/interop_1_0/bridge_faults.py --runs 100 --first 0 --upstream artemis broker-j rabbitmq leveret [--canary] [--verbose]
 
-What the upstream has is read with the client of ports/client_1_0.py. RabbitMQ 3.10 and Leveret have their nodes from tests/bridge (an
+`broker-j-0-10` and `leveret-0-10` are spoken to in AMQP 0-10. What the upstream has is read with the client of
+ports/client_1_0.py, or of reader_0_10.py. RabbitMQ 3.10 and Leveret have their nodes from tests/bridge (an
 exchange and a queue, declared over 0-9-1).
 """
 
@@ -17,19 +18,21 @@ sys.path += [HERE, os.path.join(os.path.dirname(HERE), "bridge")]
 import faults  # noqa: E402 - the path above has to be set first
 import nodes  # noqa: E402 - the path above has to be set first
 import peers  # noqa: E402 - the path above has to be set first
+from reader_0_10 import Reader  # noqa: E402 - the path above has to be set first
 
 from leveret.ports.client import connect as connect_0_9_1  # noqa: E402 - the path above has to be set first
 from leveret.ports.client_1_0 import connect  # noqa: E402 - the path above has to be set first
 
 QUIET_MS = 1500
+FURTHER = ("once", "leveret-0-10", "broker-j-0-10")  # upstreams beside those of peers.PEERS
 
 
 class Found:
     """A message that was read, as faults.py looks at it."""
 
-    def __init__(self, message):
-        self.body = message.body
-        self.properties = {"headers": message.application_properties}
+    def __init__(self, body, headers):
+        self.body = body
+        self.properties = {"headers": headers}
 
 
 class Queue:
@@ -59,10 +62,33 @@ class Queue:
             if not messages:
                 break
             for message in messages:
-                found.append(Found(message))
+                found.append(Found(message.body, message.application_properties))
                 receiver.accept(message)
         client.close()
         return found
+
+
+class QueueBehindAKey:
+    """A queue of a broker of AMQP 0-10, which is sent to by its default exchange with the queue's name as the key."""
+
+    exchange = ""
+
+    def __init__(self, node, seed):
+        self.node = node
+        self.queue = "faults%d" % seed
+        client = Reader(node.url + node.protocol)
+        client.do("queue_declare", queue=self.queue)
+        client.close()
+
+    def bind(self):
+        """Nothing: the default exchange has it."""
+
+    def take(self):
+        """Everything that is there, in order."""
+        client = Reader(self.node.url + self.node.protocol)
+        found = client.read(self.queue, QUIET_MS / 1000)
+        client.close()
+        return [Found(body, headers) for body, headers in found]
 
 
 class Node:
@@ -71,6 +97,7 @@ class Node:
     def __init__(self, kind):
         self.peer = peers.start(kind)
         self.port = self.peer.port
+        self.url = self.peer.url
         self.address = peers.PEERS[kind].queue
         self.protocol = "?protocol=1.0" + ("&node=queue" if kind == "artemis" else "")
         self.url_1_0 = "amqp://guest:guest@127.0.0.1:%d/%s" % (self.port, self.protocol)
@@ -99,6 +126,13 @@ class Leveret(nodes.Leveret):
     protocol = "?protocol=1.0"
     exchange = "/exchanges/%s"
     queue = "/queues/%s"
+
+
+class Leveret010(nodes.Leveret):
+    """Leveret, spoken to in AMQP 0-10."""
+
+    protocol = "?protocol=0-10"
+    exchange = "%s"
 
 
 class Exchange(faults.Upstream):
@@ -140,7 +174,7 @@ class RunOnce(RunOfExchange):
         return settings
 
     def judge(self, publisher, found, bridge):
-        wrong = RunOfExchange.judge(self, publisher, found, bridge)
+        wrong = faults.Run.judge(self, publisher, found, bridge)
         if self.doubles:
             wrong.append("%d double on the wire" % self.doubles)
         return wrong
@@ -153,8 +187,35 @@ class Run(faults.Run):
     given = {"content_type": "text/plain"}
 
 
+class Run010(Run):
+    """A run against a queue of a broker that is spoken to in AMQP 0-10, and whose sessions end with their connections."""
+
+    upstream_of = QueueBehindAKey
+
+    def settings(self):
+        settings = Run.settings(self)
+        settings.routing_key = self.upstream.queue
+        return settings
+
+
+class RunOfSession(faults.Run):
+    """A run against Leveret in AMQP 0-10, whose session outlives its connections: nothing is double on the wire, whatever the lanes."""
+
+    def __init__(self, node, seed, canary=False):
+        faults.Run.__init__(self, node, seed, canary)
+        self.plain = False
+
+    judge = RunOnce.judge
+
+
 def node_of(kind):
     """(the upstream, the class of its runs). `once`: Leveret, which keeps what is unsettled."""
+    if kind == "leveret-0-10":
+        return Leveret010(), RunOfSession
+    if kind == "broker-j-0-10":
+        node = Node("broker-j")
+        node.protocol = "?protocol=0-10"
+        return node, Run010
     if kind == "once":
         return Leveret(), RunOnce
     if kind in ("rabbitmq", "leveret"):
@@ -166,7 +227,7 @@ def main():
     parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge to an upstream of AMQP 1.0.")
     parser.add_argument("--runs", type=int, default=50, help="for each upstream")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--upstream", nargs="+", choices=(*peers.PEERS, "once"), default=["artemis"])
+    parser.add_argument("--upstream", nargs="+", choices=(*peers.PEERS, *FURTHER), default=["artemis"])
     parser.add_argument("--canary", action="store_true", help="a bridge that settles before the outcome: must fail")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()

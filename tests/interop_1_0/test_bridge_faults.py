@@ -1,5 +1,5 @@
-"""The bridge through faulty links to upstreams of AMQP 1.0 (bridge_faults.py): nothing missing, nothing double; and a bridge that is wrong,
-which the runs must find."""
+"""The bridge through faulty links to upstreams of AMQP 1.0 and 0-10 (bridge_faults.py): nothing missing, nothing double; and a bridge that
+is wrong, which the runs must find."""
 
 import os
 
@@ -10,9 +10,10 @@ import pytest
 RUNS = int(os.environ.get("LEVERET_FAULT_RUNS", "4"))
 
 
-@pytest.mark.parametrize("kind", ["artemis", "broker-j", "rabbitmq", "leveret", "once"])
+@pytest.mark.parametrize("kind", ["artemis", "broker-j", "rabbitmq", "leveret", *bridge_faults.FURTHER])
 def test_nothing_is_missing_and_nothing_double_whatever_the_link_does(request, kind):
-    request.getfixturevalue("leveret" if kind == "once" else kind.replace("-", "_"))  # skips where it cannot be had
+    peer = "leveret" if kind == "once" else kind.removesuffix("-0-10").replace("-", "_")
+    request.getfixturevalue(peer)  # skips where it cannot be had
     node, runs_of = bridge_faults.node_of(kind)
     try:
         failed, runs = faults.run_many(node, range(RUNS), kind=runs_of)

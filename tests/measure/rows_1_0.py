@@ -112,6 +112,12 @@ def rate(rows, scenario, column):
     return statistics.median(cell["rates"]) if cell else None
 
 
+def median(rows, scenario, column):
+    """The median of a cell's CPU us for a message, None where there is none."""
+    cell = rows.get(scenario, {}).get(column)
+    return statistics.median(cell["cpu_us"]) if cell else None
+
+
 def columns_of(rows, known=COLUMNS):
     return [column for column in known if any(column in row for row in rows.values())]
 

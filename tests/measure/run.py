@@ -6,8 +6,8 @@ Columns, all in one run, in turns, each idle while another works:
 Messages are as people's: all columns get the same stream of them, drawn from one seed (`leveret perf --vary`), in which no two are alike:
 sizes from half to one and a half of what the row says, a message-id, a correlation-id, a table of headers, and KEYS routing keys.
 The relay keeps to prefetch as brokers do. `blind` is the same relay without that, in the scenario with acknowledgements only: what the wait
-for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 those of
-rows_1_0.py, of what queues and messages can have those of rows_features.py);
+for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 and 0-10 those of
+rows_1_0.py and rows_0_10.py, of what queues and messages can have those of rows_features.py);
 a figure is the median of `--runs` runs; a run that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU
 for each message, seconds to the first answer, resident memory. The ratios at the end are the goals of the C data plane;
 tests/measure/show.py puts the figures into README.md.
@@ -33,6 +33,7 @@ from amqp_wire import RawClient, publish  # noqa: E402 - the path above has to b
 from broker_process import BrokerProcess, rabbitmq_installed  # noqa: E402 - the path above has to be set first
 
 sys.path.insert(0, HERE)
+import rows_0_10  # noqa: E402, I001 - rows_1_0 sets the path that it needs
 import rows_1_0  # noqa: E402 - the path above has to be set first
 import rows_features  # noqa: E402 - the path above has to be set first
 import rows_heavy  # noqa: E402 - the path above has to be set first
@@ -350,7 +351,7 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
-    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "heavy"), help="these rows alone (default: all)")
+    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "0-10", "heavy"), help="these rows alone (default: all)")
     parser.add_argument(
         "--minutes",
         type=float,
@@ -374,6 +375,8 @@ def main():
         result["rates_features"], result["failed_features"] = features(options.seconds, options.runs, options.minutes, options.beyond_mib)
     if options.only in (None, "1.0"):
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
+    if options.only in (None, "0-10"):
+        result["rates_0_10"], result["failed_0_10"] = rows_0_10.measure(start, options.seconds, options.runs)
     if options.only in (None, "heavy"):
         result["heavy"] = rows_heavy.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
@@ -383,7 +386,7 @@ def main():
     if "rates" in result:
         print(table(result))
         print("\n".join(goals(result)))
-    for name, rows in (("features", rows_features), ("1_0", rows_1_0)):
+    for name, rows in (("features", rows_features), ("1_0", rows_1_0), ("0_10", rows_0_10)):
         if "rates_" + name not in result:
             continue
         print("\n".join(rows.table(result["rates_" + name])))

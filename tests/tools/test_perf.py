@@ -12,8 +12,9 @@ from test_serve import Serve
 
 from leveret.ports.client import connect
 from leveret.ports.client_1_0 import connect as connect_1_0
-from leveret.ports.client_errors import ChannelClosed
+from leveret.ports.client_errors import ChannelClosed, ClientError
 from leveret.tools import cli, perf
+from leveret.tools.perf_worker_0_10 import Declaring
 
 PERF = [sys.executable, "-m", "leveret.tools.cli", "perf"]
 
@@ -120,6 +121,40 @@ def test_the_same_over_amqp_1_0(broker, arguments):
     with pytest.raises(ChannelClosed):
         client.queue_declare("leveret-perf", passive=True)
     client.close()
+
+
+@pytest.mark.parametrize(
+    "arguments, deliveries",
+    [
+        ((), 1),
+        (("--confirm", 20, "--ack-every", 7, "--persistent"), 1),
+        (("--vary", "--confirm", 100, "--ack-every", 10, "--prefetch", 30, "--queues", 3, "--consumers", 2, "--publishers", 3), 1),
+        (("--vary", "--exchange", "fanout", "--queues", 2, "--priorities", 3, "--expiration", 60000), 2),
+        (("--size", 0, "--confirm", 20), 1),
+        (("--vary", "--size", 200000, "--confirm", 5, "--ack-every", 3, "--prefetch", 6), 1),
+    ],
+)
+def test_the_same_over_amqp_0_10(broker, arguments, deliveries):
+    done = run(broker.urls[0] + "/?protocol=0-10", "--json", "-", "--count", 100, *arguments)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    summary = document["summary"]
+    count = 100 * (3 if "--publishers" in arguments else 1)
+    assert document["trouble"] == [] and (summary["published"], summary["received"]) == (count, count * deliveries)
+    if "--confirm" in arguments:
+        assert summary["confirmed"] == count and summary["confirm_latency_us"]["100"] > 0
+    assert bool(summary["latency_us"]) == ("--size" not in arguments or "--vary" in arguments)
+
+
+def test_queues_are_declared_over_amqp_0_10_where_a_broker_speaks_nothing_else(broker):
+    declaring = Declaring(broker.urls[0] + "/?protocol=0-10")
+    assert declaring.queue_declare("declared", arguments={"x-max-length": 5}) == ("declared", 0, 0)
+    assert declaring.queue_declare("declared", passive=True) == ("declared", 0, 0)
+    declaring.queue_delete("declared")
+    declaring.queue_delete("declared")
+    with pytest.raises(ClientError, match="no queue declared"):
+        declaring.queue_declare("declared", passive=True)
+    declaring.close()
 
 
 @pytest.mark.parametrize(

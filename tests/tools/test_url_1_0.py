@@ -4,6 +4,7 @@ import pytest
 
 from leveret.ports.bridge.settings import Settings
 from leveret.ports.url import Url, read_url
+from leveret.ports.url_0_10 import Url010, redirected
 from leveret.ports.url_1_0 import Url10, read_url_1_0
 
 
@@ -43,6 +44,22 @@ def test_two_nonces_are_two():
 def test_what_is_none_is_refused(query):
     with pytest.raises(ValueError, match="protocol|auth|node|setting"):
         read_url("amqp://a:b@host/?" + query)
+
+
+def test_the_urls_of_amqp_0_10():
+    url = read_url("amqps://a:b%40c@host:1234/farm?protocol=0-10&ca=/ca.pem")
+    assert isinstance(url, Url010) and (url.host, url.port, url.tls["ca"]) == ("host", 1234, "/ca.pem")
+    assert url.login() == {"user": "a", "password": "b@c", "virtual_host": "farm", "mechanism": "PLAIN"}
+    other = redirected(url, ("other", 5))
+    assert isinstance(other, Url010) and (other.place(), other.tls["name"], other.login()) == ("other:5", "other", url.login())
+    assert url.tls["name"] == "host"
+    assert read_url("amqp://host/?protocol=0-10&auth=anonymous").login()["mechanism"] == "ANONYMOUS"
+    external = read_url("amqps://host/?auth=external&cert=c&key=k&protocol=0-10").login()
+    assert external["mechanism"] == "EXTERNAL" and external["virtual_host"] == ""
+    with pytest.raises(ValueError, match="protocol=0-10 it can be"):
+        read_url("amqp://host/?protocol=0-10&auth=cbs")
+    with pytest.raises(ValueError, match="one protocol"):
+        settings(upstream=["amqp://h/?protocol=0-10", "amqp://i/?protocol=1.0"])
 
 
 def settings(**given):

@@ -2,9 +2,11 @@
 
 from peer_file import broker_of, octets
 
-from leveret.core.amqp_0_10.client.client import Client
+from leveret.core.amqp_0_10 import frame, structs
+from leveret.core.amqp_0_10.client.client import Client, hosts_of
 from leveret.core.amqp_0_10.client.events import Events
 from leveret.core.amqp_0_10.client.files import Receiving, Sending
+from leveret.core.amqp_0_10.client.transfers import Transfers
 from leveret.core.connection.connection import Connection
 
 
@@ -195,6 +197,135 @@ def test_heartbeats_and_close():
     client.close()
     application.move()
     assert application.heard == ["opened", (0, "closed")]
+
+
+class Posting(Application):
+    """Sends messages by their names over sessions that outlive their connections."""
+
+    def __init__(self, broker, transfers=None, **given):
+        self.settled = []
+        self.transfers = transfers or Transfers("", lambda number, reason: self.settled.append((number, reason)))
+        self.transfers.settled = lambda number, reason: self.settled.append((number, reason))
+        Application.__init__(self, broker, name=b"s", timeout_s=60, **given)
+
+    def opened(self):
+        self.heard.append(("opened", self.transfers.opened(self.client, lambda name: name != "gone")))
+
+    def command(self, name, fields):
+        self.transfers.command(name, fields)
+
+    def completed(self, id_):
+        self.transfers.completed(id_)
+
+    def room(self):
+        self.transfers.room()
+
+    def post(self, name, body, key="q"):
+        return self.transfers.send(name, structs.write("delivery-properties", {"routing_key": key}), body)
+
+
+def test_a_message_is_settled_when_it_is_completed_and_by_the_reason_of_its_reject():
+    broker = broker_of()
+    Application(broker).declared()
+    posting = Posting(broker).move()
+    assert posting.heard == [("opened", False)] and posting.client.timeout_s == 60
+    assert [posting.post("a", b"1"), posting.post("b", b"2", "none"), posting.post("c", octets(9000))] == [1, 2, 3]
+    assert posting.settled == []
+    posting.move()
+    assert sorted(posting.settled) == [(1, ""), (2, "no queue takes the message"), (3, "")]
+    assert broker.queues["q"].message_count() == 2 and not posting.transfers.ids
+
+
+def test_a_session_goes_on_with_the_ids_that_its_messages_had():
+    broker = broker_of()
+    Application(broker).declared()
+    posting = Posting(broker).move()
+    posting.post("done", b"1")
+    posting.post("none", b"2", "none")
+    while len(posting.client.pending()):  # executed, and its answers are lost
+        ours = bytes(posting.client.pending())
+        posting.connection.writable()[: len(ours)] = ours
+        posting.connection.received(len(ours))
+        posting.client.sent(len(ours))
+    broker.run()
+    posting.post("gone", b"3")
+    posting.post("new", b"4")
+    posting.connection.received(0)
+    posting.client.received(0)
+    again = Posting(broker, posting.transfers).move()
+    assert again.heard == [("opened", True)] and again.settled == []
+    assert again.client.missing == [(2, 2)]
+    assert [again.post(name, b"4") for name in ("done", "none", "new")] == [1, 2, 4]
+    again.transfers.tell()
+    again.move()
+    assert sorted(again.settled) == [(1, ""), (2, "no queue takes the message"), (4, "")]
+    assert broker.queues["q"].message_count() == 2 and again.post("next", b"5") == 5
+    again.client.close()
+    again.move()
+    assert not broker.beyond.by_name
+
+
+def test_an_exception_names_its_message():
+    broker = broker_of()
+    posting = Posting(broker)
+    posting.transfers.destination = "nowhere"
+    posting.move().post("a", b"1")
+    posting.move()
+    assert posting.settled[0][0] == 1 and "nowhere" in posting.settled[0][1]
+    assert posting.heard[-1][0] == 404 and posting.client.closed
+
+
+def test_a_redirect_names_other_brokers():
+    client = Application(broker_of()).client
+    given = (
+        ("connection_start", {"mechanisms": ["PLAIN"]}),
+        ("connection_tune", {"channel_max": 1, "max_frame_size": 65535}),
+        ("connection_redirect", {"host": "amqp:tcp:b.example:1234,tcp:c", "known_hosts": ["[::1]:7", "ssl:d:5671"]}),
+    )
+    controls = [frame.write(frame.WHOLE, frame.CONTROL, 0, structs.write_control(name, fields)) for name, fields in given]
+    for octets_ in [b"AMQP\x01\x01\x00\x0a"] + controls:
+        client.writable()[: len(octets_)] = octets_
+        client.received(len(octets_))
+    assert client.redirects == [("b.example", 1234), ("c", 5672), ("::1", 7)] and client.closed
+    assert hosts_of("") == [] and hosts_of("a:99999") == []
+
+
+CONTROLS = (  # what a client says of its session (class 2) and of its connection (class 1): class code, code, packing flags, fields
+    ("session_attach", {"name": b"ab"}, "0f000014000000000000000002010100" + "00026162"),
+    ("session_request_timeout", {"timeout": 60}, "0f000014000000000000000002050100" + "0000003c"),
+    ("session_command_point", {"command_id": 5, "command_offset": 0}, "0f00001c000000000000000002070300" + "00000005" + "00" * 8),
+    ("session_flush", {"expected": True}, "0f0000100000000000000000020c0100"),
+    ("session_gap", {"commands": [(1, 2)]}, "0f00001a0000000000000000020d0100" + "0008" + "0000000100000002"),
+    ("session_completed", {"commands": [(0, 1)]}, "0f00001a0000000000000000020a0100" + "0008" + "0000000000000001"),
+    ("session_known_completed", {"commands": []}, "0f0000120000000000000000020b01000000"),
+    ("connection_close", {"reply_code": 200, "reply_text": "closed"}, "0f000019000000000000000001" + "0b0300" + "00c8" + "06636c6f736564"),
+)
+
+
+def test_golden_octets_of_controls():
+    for name, fields, text in CONTROLS:
+        client = Application(broker_of()).client
+        client.sent(8)
+        client.control(name, fields)
+        assert "".join(["%02x" % octet for octet in bytes(client.pending())]) == text, name
+
+
+def test_golden_octets_of_a_message():
+    client = Application(broker_of()).client
+    client.sent(8)
+    transfers = Transfers("ex", None)
+    transfers.client = client
+    client.next_id = 0
+    assert transfers.send("n", b"\x00\x00\x00\x04\x04\x01\x00\x00", b"body") == 1
+    written = []
+    while len(client.pending()):
+        octets_ = bytes(client.pending())
+        written += ["%02x" % octet for octet in octets_]
+        client.sent(len(octets_))
+    command = "0b010017" + "00010000" + "00000000" + "0401" + "0101" + "0700" + "02" + "6578" + "00" + "00"
+    header = "03020014" + "00010000" + "00000000" + "0000000404010000"
+    body = "07030010" + "00010000" + "00000000" + "626f6479"
+    assert "".join(written) == command + header + body
 
 
 GOLDEN = (  # section by section: what the client writes, in hexadecimal

@@ -8,8 +8,10 @@ Laws
   one command.
 - The peer's commands are completed as soon as `events` has seen them.
 - The end comes once, as `events.ended(code, text)`; `reset()` makes the client ready for a new stream.
+- With `timeout_s` the session lives so long beyond its connection, as far as the peer grants it: who attaches one of the same name hears in
+  `missing` which of its commands the peer has not seen, [] for a session that is new. What was sent is not kept here (transfers.py).
 
-It does not reconnect (a port does, with core/bridge/backoff.py), and no session outlives its connection.
+It does not reconnect (a port does, with core/bridge/backoff.py).
 """
 
 from ... import states
@@ -26,12 +28,13 @@ if False:  # for the type checker alone
     from typing import Any
 
 FRAME_MAX = const(65535)
+PORT = const(5672)
 LOGIN_REFUSED = const(320)  # reply-code of connection.close before the connection is open: how a broker says it
 
 
 class Client:
     """One connection's client side. `name`: of its session (bytes); `mechanism`: PLAIN, EXTERNAL or ANONYMOUS; `heartbeat_s`: how often we
-    want to hear from the peer and it from us, 0: not at all."""
+    want to hear from the peer and it from us, 0: not at all; `timeout_s`: how long the session is to live beyond the connection."""
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Client:
         send_size=131072,
         heartbeat_s=30,
         open_timeout_ms=10000,
+        timeout_s=0,
     ):
         assert isinstance(events, Events)
         self.events = events
@@ -54,6 +58,7 @@ class Client:
         self.send_size = send_size
         self.heartbeat_s = heartbeat_s
         self.open_timeout_ms = open_timeout_ms
+        self.timeout_s = timeout_s
         self._receive = memoryview(bytearray(2 * FRAME_MAX))
         self.reset()
 
@@ -72,6 +77,8 @@ class Client:
         self._begun: "Any" = None  # (name, fields) of the content that is coming
         self.next_id = 0
         self.telling: "dict" = {}  # ids of commands whose completion is told
+        self.missing: "list" = []  # ranges of our ids that the peer expects, of a session that has gone on; [] for a new one
+        self.redirects: "list" = []  # (host, port) of the brokers that connection.redirect names, the best first
         self.expected: "Any" = None  # the id of the peer's next command
         self.done = Ranges()  # of its commands, as far as it does not know
         self.is_new = False
@@ -102,7 +109,7 @@ class Client:
             self._process()
         except ProtocolError as error:
             self.finish(0, "%s: %s" % (error.condition, error.text))
-        if self.is_new and self.state == "open":
+        if self.is_new and self.state in ("asking", "open"):
             self.is_new = False
             self.control("session_completed", {"commands": self.done.runs, "timely_reply": True})
 
@@ -246,6 +253,8 @@ class Client:
 
     def redirected(self, fields):
         """connection.redirect: the application connects there."""
+        for text in [fields["host"] or ""] + (fields["known_hosts"] or []):
+            self.redirects += hosts_of(text)
         self.finish(0, "the broker redirects to %s" % (fields["host"] or ""))
 
     def attach(self, fields):
@@ -253,12 +262,39 @@ class Client:
         self.control("session_attach", {"name": self.name, "force": True})
 
     def attached(self, fields):
-        """session.attached: our commands begin at 0."""
-        self.control("session_command_point", {"command_id": 0, "command_offset": 0})
+        """session.attached: our commands begin at 0, or where the session is."""
+        if not self.timeout_s:
+            self.step("begin")
+            return
+        self.control("session_request_timeout", {"timeout": self.timeout_s})
+        self.control("session_flush", {"expected": True})
+
+    def begin(self):
+        """A new session."""
+        self.point(0)
         self.events.opened()
 
+    def go_on(self, fields):
+        """session.expected: zero elements mean that the session is new."""
+        self.missing = fields["commands"] or []
+        if self.missing:
+            self.events.opened()
+        else:
+            self.begin()
+
+    def timeout(self, fields):
+        """session.timeout: what the peer grants."""
+        self.timeout_s = fields["timeout"] or 0
+
+    def point(self, id_):
+        """Our next command has this id."""
+        self.next_id = id_
+        self.control("session_command_point", {"command_id": id_, "command_offset": 0})
+
     def send_close(self, fields):
-        """Close: connection.close."""
+        """Close: connection.close. The session ends with it."""
+        if self.timeout_s:
+            self.control("session_request_timeout", {"timeout": 0})
         self.control("connection_close", {"reply_code": 200, "reply_text": "closed"})
 
     def closed_too(self, fields):
@@ -351,3 +387,21 @@ class Client:
         if name == "execution_exception":
             self._exception = fields["error_code"] or 0, fields["description"] or ""
         self.events.command(name, fields)
+
+
+def hosts_of(text):
+    """[(host, port)] of an amqp-host-url: amqp: and tcp: may stand before a host, several hosts have commas between; those of other
+    transports are left out."""
+    hosts = []
+    for each in (text[5:] if text.startswith("amqp:") else text).split(","):
+        each = each[4:] if each.startswith("tcp:") else each
+        host, _, port = each.rpartition(":")
+        if not port.isdigit():
+            host, port = each, str(PORT)
+        if host[:1] == "[" and host[-1:] == "]":
+            host = host[1:-1]
+        elif ":" in host:
+            continue
+        if host and 0 < int(port) < 65536:
+            hosts.append((host, int(port)))
+    return hosts
