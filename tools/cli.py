@@ -1,11 +1,13 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | list | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
+    leveret serve | status | list | top | declare | delete | bind | unbind | publish | get | purge | close | users | policy | drain
+          | reload | doctor | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
+          | completion
 
 Laws: a subcommand's file is imported only when it is asked for (the broker starts without Spark, the bridge without the broker);
 bad arguments give one clear sentence and exit status 2, no arguments the help. Who reads our output may stop reading it, as `head` does:
 that ends us without a word. A subcommand's file offers `add_arguments(parser)` and
-`run(options) -> exit status`; `run` may raise `UsageError` for what argparse cannot see.
+`run(options) -> exit status`, or has several in a table (TOGETHER); `run` may raise `UsageError` for what argparse cannot see.
 """
 
 import argparse
@@ -19,6 +21,20 @@ COMMANDS = (
     ("serve", "run a broker"),
     ("status", "show what a running broker holds and has done"),
     ("list", "list queues, streams, connections, exchanges, bindings, users, permissions or policies of a running broker"),
+    ("top", "show what a running broker does, anew every second"),
+    ("declare", "make a queue or an exchange"),
+    ("delete", "remove a queue or an exchange"),
+    ("bind", "bind a queue, or an exchange, to an exchange"),
+    ("unbind", "remove a binding"),
+    ("publish", "publish a message"),
+    ("get", "show messages of a queue, and take them out of it where that is asked for"),
+    ("purge", "drop the ready messages of a queue"),
+    ("close", "close a connection, or all of a user's"),
+    ("users", "show, add, remove users, and say what they may"),
+    ("policy", "show, set and clear policies"),
+    ("drain", "let clients go and no other in, before maintenance"),
+    ("reload", "have a running broker read its configuration file anew"),
+    ("doctor", "look at this machine, a configuration, a data directory and a running broker for what is wrong"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
     ("limits", "show what a broker's limits add up to here, and what they are"),
     ("board", "show what a board's memory goes to, and whether its limits fit"),
@@ -31,8 +47,17 @@ COMMANDS = (
     ("file", "send a file to a broker, or receive one, and go on where a connection was lost"),
     ("perf", "load any AMQP 0-9-1 broker and measure rates and latencies"),
     ("pipeline", "run the Spark job: stream queue to Parquet"),
+    ("completion", "print the script that has bash, zsh or fish complete these commands"),
 )
 
+# Those whose file has several of them, in a table called COMMANDS: name -> (add_arguments, run).
+TOGETHER = {
+    **dict.fromkeys(("declare", "delete", "bind", "unbind", "purge"), "topology"),
+    **dict.fromkeys(("publish", "get"), "messages"),
+    **dict.fromkeys(("close", "drain", "reload"), "steer"),
+    "users": "users",
+    "policy": "policy",
+}
 
 READER_GONE = 141  # as a shell tells a program that SIGPIPE ended
 
@@ -79,6 +104,12 @@ class ShowVersion(argparse.Action):
         parser.exit(0)
 
 
+def parts_of(name):
+    """(add_arguments, run) of a subcommand."""
+    module = importlib.import_module("leveret.tools." + TOGETHER.get(name, name))
+    return module.COMMANDS[name] if name in TOGETHER else (module.add_arguments, module.run)
+
+
 def make_parser(chosen):
     """The parser; only `chosen`'s own arguments are filled in."""
     parser = Parser(prog="leveret", description="An AMQP broker for where the sensors are.")
@@ -87,9 +118,9 @@ def make_parser(chosen):
     for name, text in COMMANDS:
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if name == chosen:
-            module = importlib.import_module("leveret.tools." + name)
-            module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            add_arguments, run = parts_of(name)
+            add_arguments(command)
+            command.set_defaults(run=run)
     return parser
 
 
@@ -112,7 +143,11 @@ def _run(arguments):
     if not arguments:
         parser.print_help()
         return 0
-    options = parser.parse_args(arguments)
+    options, beyond = parser.parse_known_args(arguments)
+    if len(beyond) == 1 and "://" in beyond[0] and hasattr(options, "url") and "://" in (options.url or "://"):
+        options.url = beyond.pop()  # behind options argparse (3.11) has no place for an argument that may be left out
+    if beyond:
+        parser.error("unrecognized arguments: " + " ".join(beyond))
     try:
         return options.run(options)
     except UsageError as error:

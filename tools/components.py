@@ -205,6 +205,13 @@ CHROMIUM = Component(
     install=apt_line(("chromium",)),
     may_be_left_out=True,
 )
+SHELLS = Component(
+    "zsh or fish",
+    ("zsh", "fish"),
+    "the completion for it is not tried in the shell itself",
+    lambda: bool(shutil.which("zsh") and shutil.which("fish")),
+    ("zsh", "fish"),
+)
 SMALL_DISK = Component(
     "the right to mount a file system",
     ("mount",),
@@ -251,6 +258,7 @@ ALL = (
     CROSS_COMPILERS,
     CLANG,
     CHROMIUM,
+    SHELLS,
     SMALL_DISK,
     SHARED,
 )

@@ -11,12 +11,13 @@ from leveret.core.amqp_1_0 import nodes
 from leveret.core.broker.policies import PATTERN_SIZE_MAX, Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.limit_words import WORDS
-from leveret.core.limits import ROWS, Limits, pattern_size_max
+from leveret.core.limits import ROWS, Limits, check_range, pattern_size_max
 from leveret.core.patterns.expression import Pattern
 from leveret.ports.setting_rows import ANY, is_tables, is_texts, octets_of, passing, quoted, reading, rows
 from leveret.ports.settings import Table
 
 from . import address, data
+from .operator_log import LEVELS
 from .usage import UsageError, meant, read_toml, told
 
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
@@ -53,6 +54,7 @@ POLICY = "{path}: a [[policy]] has a name, a pattern and a definition"
 KINDS = {
     "urls": passing('a list of URLs, as ["amqp://127.0.0.1:5672"]', is_texts),
     "vhost": passing("a name", is_name, VHOST),
+    "level": quoted(*LEVELS),
     "names": passing('a list of names, as ["/"]', lambda value: isinstance(value, list)),
     "user": passing("the name of a [[user]]", lambda value: isinstance(value, str), ANONYMOUS),
     "limit": limit("octets", "a whole number, or a text as 500K, 64M, 2G"),
@@ -73,6 +75,7 @@ FILE = Table(
         f"""
 listen | urls | ["amqp://127.0.0.1:5672"] | | where; {address.FORMS}
 http | urls | [] | | where the management API listens; {address.HTTP_FORMS}
+log_level | level | "info" | | sentences of less weight are not told: info, warning or error; the option --log-level goes before it
 vhost | vhost | "/" | at most 255 octets | the name of the one virtual host
 vhost_aliases | names | [] | | other names by which clients may open it
 limits | [limits] | | | below
@@ -261,6 +264,28 @@ def bridges(path):
     return made
 
 
+def bridge_tables(path):
+    """{name: table} of the file's [[bridge]]. Raises UsageError."""
+    return {table.get("name"): table for table in read(path).get("bridge", [])}
+
+
+def log_level(path):
+    """The word for it in the file. Raises UsageError."""
+    return read(path).get("log_level", "info")
+
+
+def limits_changed(path, limits, names):
+    """`limits` with those of the file's [limits] that are in `names`; the others are looked at. Raises UsageError."""
+    given, _ = given_limits(path)
+    try:
+        for row in ROWS:
+            if row[0] in given:
+                check_range(row, given[row[0]])
+        return Limits(**{row[0]: given[row[0]] if row[0] in names and row[0] in given else getattr(limits, row[0]) for row in ROWS})
+    except ValueError as error:
+        raise UsageError(f"{path}: [limits] {error}") from None
+
+
 def access(path, limits):
     """The Access of the file at `path`, or with "" the one of a broker without a file. Raises UsageError."""
     tables, anonymous = user_tables(path)
@@ -290,9 +315,9 @@ def check_users(path, names, tables, anonymous):
 
 
 def read_at_start(path):
-    """{key: value} of what a running broker does not read anew. Raises UsageError."""
+    """{key: value} of what a broker reads at its start; of a later reading only a few count (tools/reload.py). Raises UsageError."""
     settings = read(path)
-    return {key: settings.get(key) for key in ("listen", "http", "vhost", "vhost_aliases", "limits", "data", "node", "bridge")}
+    return {key: settings.get(key) for key in ("listen", "http", "log_level", "vhost", "vhost_aliases", "limits", "data", "node")}
 
 
 def user(path, table, limits):

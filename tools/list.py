@@ -7,10 +7,10 @@
 `--json` prints an array of objects with the same columns, for programs. Exit status 1: no answer.
 """
 
-import json
 import sys
 
 from . import manage, status
+from .rows import show
 
 QUEUES = ("name", *status.COLUMNS["queues"][1])
 STREAMS = ("name", *status.COLUMNS["streams"][1])
@@ -36,22 +36,6 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="an array of objects")
 
 
-def word(value):
-    """A value in a table: a text without what is no letter, as it is where nobody could take it for something else."""
-    if isinstance(value, str) and value and value.isprintable() and not set(value) & set(' "') and value not in ("-", "yes", "no"):
-        return value
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return status.word(value)
-
-
-def table(columns, rows):
-    """Lines with a head, the columns below each other."""
-    lines = [list(columns)] + [[word(row[name]) for name in columns] for row in rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
-
-
 def run(options):
     """Print the rows; the exit status."""
     request, columns = KINDS[options.what]
@@ -66,8 +50,5 @@ def run(options):
     if options.what == "users" and not rows:
         print("leveret list: nobody is named; guest may log in with the password guest, from the broker's machine alone", file=sys.stderr)
     rows.sort(key=lambda row: [str(row[name]) for name in columns])
-    if options.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        print("\n".join(table(columns, rows)))
+    show(columns, rows, options.json)
     return 0

@@ -10,6 +10,7 @@ from leveret.core import shim
 from leveret.ports.client import connect
 from leveret.ports.client_errors import ClientError, Unroutable
 from leveret.ports.clock import now_ms
+from leveret.ports.tcp import name_of
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
 URL_HELP = (
@@ -56,6 +57,14 @@ class Manager:
         if not answer["ok"]:
             raise ManageFailed(answer["error"])
         return answer
+
+    def own_name(self):
+        """This connection as the broker calls it, "" where that is not known (a serial line)."""
+        try:
+            place = self._client._stream.pollable.getsockname()
+        except AttributeError:
+            return ""
+        return name_of(place)
 
     def _exchange(self, body):
         client = self._client

@@ -7,7 +7,9 @@ Laws: `ready URL` on standard output for every listener that is up, one line eac
 be opened is one sentence on standard error and exit status 1. SIGTERM and Ctrl-C close every open connection with the protocol's handshake
 (connection.close 320), wait for it no longer than CLOSE_MS, tell the other ends of serial lines, and exit with 0. A broker that would not
 fit the machine's memory when every limit is reached does not start. pyserial is imported only for a serial listener, ssl only for one with
-TLS, wsproto only for one with WebSocket, h11 only for one with HTTP (--http). SIGHUP reads certificates, users and policies anew
+TLS, wsproto only for one with WebSocket, h11 only for one with HTTP (--http). A service manager that waits to hear of us is told when all
+listeners are open, that the loop goes round, and when the end begins (ports/service_manager.py).
+SIGHUP reads certificates, users and policies anew
 (tools/reload.py) and says what it does not: connections stay, but those of removed users, and what cannot be used changes nothing. With
 --data (tools/data.py) a directory that cannot be used is one sentence and exit status 1 with nothing changed, and everything is written and
 synced before the end. What --definitions leaves out is said, one sentence each; a file that holds none ends the start with status 2. Users
@@ -24,16 +26,17 @@ import time
 from leveret import c_accel
 from leveret.core.access import users
 from leveret.core.access.permissions import GUEST
-from leveret.core.broker.broker import Broker
+from leveret.core.broker.broker import MANAGEMENT, Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
 from leveret.ports.tcp import Loop, SocketStream
 
-from . import address, config, data, definitions, memory, reload
+from . import address, config, data, definitions, live, memory, reload
 from .first_words import first_words
 from .operator_log import ERROR, FORMATS, INFO, JOURNALD, LEVELS, TEXT, WARNING, OperatorLog, reads_journal
+from .steered import Steered
 from .usage import ListenFailed, UsageError
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
@@ -73,7 +76,7 @@ def add_arguments(parser):
         help="what all limits may add up to, as 256M: those that the file does not give "
         "are chosen so (default: half of what the machine has; `leveret limits` prints where it goes)",
     )
-    parser.add_argument("--log-level", choices=tuple(LEVELS), default="info", help="sentences of less weight are not told (default: info)")
+    parser.add_argument("--log-level", choices=tuple(LEVELS), help="sentences of less weight are not told (default: info)")
     parser.add_argument(
         "--log-format", choices=FORMATS, help="of the lines on standard error (default: journald where it reads them, else text)"
     )
@@ -89,9 +92,8 @@ def settings(options):
     given, most = config.given_limits(options.config)
     if not c_accel.is_chosen():
         given.setdefault("block_size", PLAIN_BLOCK_SIZE)
-    most = memory.octets(options.memory_max or most) if options.memory_max or most is not None else None
     try:
-        return addresses, memory.fitting(given, memory.machine() // 2 if most is None else most, addresses, *others), others
+        return addresses, memory.fitting(given, memory.most(options.memory_max or most), addresses, *others), others
     except ValueError as error:
         raise UsageError(f"{options.config}: [limits] {error}") from None
 
@@ -117,14 +119,22 @@ class Server:
         self.broker = Broker(limits, os.urandom(NONCE_SIZE), access, LOG.peer)
         self.broker.inform = LOG.event
         self.broker.name = "leveret@" + socket.gethostname()[:HOST_NAME_SIZE]
-        slots = limits.connection_count_max + limits.surplus_count_max + line_count + bridge_count * SLOTS
+        slots = limits.connection_count_max + limits.surplus_count_max + line_count + (bridge_count + live.SPARE) * SLOTS
+        self.bridge_count_max = bridge_count + live.SPARE
         self.loop = Loop(slots + http_count * memory.HTTP_SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.http = None  # web.Web, where there is a listener for HTTP
         self.store = None  # of a broker that keeps messages on disk
+        self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us
         self._lines = []
         self._certificates = []
         self._reload = None  # a reading of the configuration file that has begun
+        self.path = None  # of the configuration file
+        self.at_start = {}  # what it had then: config.read_at_start
+        self.log: OperatorLog | None = LOG  # whose level a reading may change; None: the command line has the last word
+        self.live = None  # live.LiveBridges
+        self.steered = Steered(self, say)
+        self.broker.services[MANAGEMENT] = self.managed
         self._named = []  # the policies that it named
         self._told = {}  # what was said last about a line that is in trouble
 
@@ -162,9 +172,11 @@ class Server:
             if is_predeclared:
                 users.remove(self.broker, GUEST)
 
-    def bridge(self, settings):
-        """Begin to bridge, as a list of Settings says."""
+    def bridge(self, settings, tables, fits):
+        """Begin to bridge, as a list of Settings says, read from `tables`; `fits`: as of live.LiveBridges."""
         self.bridges = Bridges(self.loop, self.broker, settings, say)
+        most = self.bridge_count_max
+        self.live = live.LiveBridges(self.bridges, tables, self.bridges.begin, lambda now: len(now) <= most and fits(now), self.steered.say)
 
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
@@ -214,6 +226,8 @@ class Server:
             make_stream = self._over_web_socket(place, make_stream)
 
         def accept(stream):
+            if self.steered.draining:
+                return None
             return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
 
         return self.loop.listen(place.host, place.port, accept, make_stream)
@@ -236,21 +250,34 @@ class Server:
         """A TLS handshake has failed."""
         self.broker.places.login_refused(stream.address, f"the TLS handshake of {stream.name} failed: {reason}")
 
-    def reload(self, path, at_start):
+    def managed(self, *given):
+        """The first request to the management: from then on the broker knows those of ports/steering.py too, which cost nothing before."""
+        from leveret.ports import steering
+
+        steering.install(self.broker, self.steered)
+        self.broker.services[MANAGEMENT] = self.broker.manage
+        return self.broker.manage(*given)
+
+    def reload(self):
         """Read all certificates anew, what cannot be used is said and the old ones stay; and the configuration file (tools/reload.py)."""
         from leveret.ports.tls import TlsFailed
 
+        say, path = self.steered.say, self.path
+        failed = False
         for certificates in self._certificates:
             try:
                 certificates.load()
                 say(f"{certificates.certificate} is used from now on")
             except TlsFailed as error:
+                failed = True
                 say(f"the certificates stay as they are: {error}", ERROR)
             except Exception as error:  # an error of ours: told; the certificates stay
                 self.broker.guard.trouble("the certificates of %s", certificates.certificate, error)
         if path:
-            self._reload = reload.Reload(self.broker, path, at_start, self._named, say)
+            self._reload = reload.Reload(self.broker, path, self.at_start, self._named, say, self.live, self.log)
+            self._reload.failed = self._reload.failed or failed
         else:
+            self.steered.over(failed)
             say("certificates were read anew; there is no configuration file (--config) to read users and policies from")
 
     def _listen_on_line(self, place):
@@ -274,6 +301,8 @@ class Server:
         return place.url()
 
     def _accept(self, stream):
+        if self.steered.draining:
+            return None
         return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
 
     def _accept_draft(self, version):
@@ -292,10 +321,22 @@ class Server:
 
     def _accept_line(self, stream):
         # Who holds the other end of our cable is as near as loopback: guest may log in.
+        if self.steered.draining:
+            return None
         return self._admitted(Connection(self.broker, stream.name, True))
 
     def _admitted(self, connection):
         return None if connection.closed else connection
+
+    def tell_manager(self, urls):
+        """Listeners are open: tell the service manager so, where one has started us."""
+        if "NOTIFY_SOCKET" not in os.environ:
+            return
+        from leveret.ports.service_manager import ServiceManager
+
+        self.manager = ServiceManager.of(os.environ, os.getpid())
+        if self.manager is not None:
+            self.manager.ready("listens on " + ", ".join(urls))
 
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
@@ -309,9 +350,14 @@ class Server:
         if self.http is not None:
             self.http.server.step()
         LOG.tick()
+        if self.manager is not None:
+            self.manager.tick(int(time.monotonic() * 1000))
         if self._reload is not None and self._reload.step():
             self._named = self._reload.named
+            self.steered.over(self._reload.failed)
             self._reload = None
+        if self.live is not None:
+            self.live.step()
         for line in self._lines:
             try:
                 line.tick(now_ms())
@@ -329,6 +375,8 @@ class Server:
 
     def close(self):
         """Close all connections with the handshake, within CLOSE_MS, and leave the lines; false when something could not be written."""
+        if self.manager is not None:
+            self.manager.stopping()
         self.loop.stop_listening()
         self.bridges.stop()
         for connection in list(self.broker.connections):
@@ -378,7 +426,8 @@ def only_guest(names, addresses):
 
 def run(options):
     """Serve until told to end; the exit status."""
-    LOG.least, LOG.format = LEVELS[options.log_level], options.log_format or LOG.format
+    LOG.least = LEVELS[options.log_level or config.log_level(options.config)]
+    LOG.format = options.log_format or LOG.format
     addresses, limits, others = settings(options)
     line_count = sum(isinstance(place, address.SerialAddress) for place in addresses)
     make_room_for_descriptors(limits, line_count)
@@ -407,6 +456,7 @@ def run(options):
     signal.signal(signal.SIGHUP, lambda number, _: reloads.append(number))
     http_count = sum(place.scheme in ("http", "https") for place in addresses)
     server = Server(limits, line_count, access, len(bridges), http_count)
+    server.path, server.at_start, server.log = options.config, at_start, None if options.log_level else LOG
     server.broker.virtual_host, server.broker.virtual_host_aliases = virtual_host
     server.broker.made_on_use = made_on_use  # nodes of AMQP 1.0
     server.broker.octets_max = octets_max
@@ -421,7 +471,13 @@ def run(options):
             print("ready " + url, flush=True)
         if server.http is not None:
             server.http.tell(addresses, urls, kept)
-        server.bridge(bridges)
+        most = max(octets_max, memory.most(options.memory_max or config.given_limits(options.config)[1]))
+        server.bridge(
+            bridges,
+            config.bridge_tables(options.config),
+            lambda settings: memory.total(limits, addresses, settings, kept is not None) <= most,
+        )
+        server.tell_manager(urls)
     except (ListenFailed, data.DataFailed) as error:
         say(str(error), ERROR)
         server.close()
@@ -439,6 +495,7 @@ def run(options):
     while not asked:
         if reloads:
             reloads.clear()
-            server.reload(options.config, at_start)
+            server.steered.began()
+            server.reload()
         server.step()
     return 0 if server.close() else 1

@@ -1,5 +1,6 @@
 """SIGHUP: a running broker reads users, permissions and policies of its configuration file anew, and says what it does not read."""
 
+import os
 import signal
 
 import pika
@@ -60,7 +61,7 @@ def test_users_come_change_and_go_and_connections_of_those_that_stay_stay(config
     channel = staying.channel()
     channel.queue_declare("q")
     told = broker.reload(USER % ("a", "new", "^only$") + USER % ("c", "c", ".*"), "read anew from")
-    assert "2 users (1 new, 1 removed)" in told and "listeners, limits, data and bridges are read at a start only" in told
+    assert "2 users (1 new, 1 removed)" in told and "listeners, data and the other limits are read at a start only" in told
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="user 'b' is deleted"):
         for _ in range(100):
             going.process_data_events(0.1)
@@ -127,6 +128,96 @@ def test_what_is_read_at_a_start_only_is_said(configured):
     broker = configured(USER % ("a", "a", ".*"))
     told = broker.reload(USER % ("a", "a", ".*") + "[limits]\nqueue_count_max = 2000\n", "read anew from")
     assert "has another [limits] than at the start: it takes effect with the next one" in told and "WARNING" in told
+
+
+def test_limits_that_nothing_was_made_by_change_and_the_others_wait(configured):
+    text = USER % ("a", "a", ".*")
+    broker = configured(text)
+    told = broker.reload(text + "[limits]\nheartbeat_s = 7\nqueue_count_max = 5\n", "read anew from")
+    assert "heartbeat_s 7 (was 60)" in told and "another [limits] than at the start" in told
+    connection = broker.connect("a")
+    assert connection._impl.params.heartbeat == 0 and "heartbeat_s" not in broker.reload(text + "[limits]\nheartbeat_s = 7\n", "read anew")
+    connection.close()
+    assert "stay as they are" in broker.reload(text + "[limits]\nheartbeat_s = 7\nlogin_pause_ms = -1\n", "stay as they are")
+    assert "heartbeat_s 60 (was 7)" in broker.reload(text, "read anew from")
+
+
+def test_the_level_of_the_log_changes(configured):
+    text = USER % ("a", "a", ".*")
+    broker = configured(text)
+    assert "log_level warning" in broker.reload('log_level = "warning"\n' + text, "read anew from")
+    assert "INFO" not in broker.reload("[[user]\n", "stay as they are")
+    assert "log_level info" in broker.reload('log_level = "info"\n' + text, "read anew from")
+
+
+def test_a_wrong_policy_among_right_ones_changes_nothing():
+    """Policies are set before users, and those that were set go back."""
+    broker = Broker(Limits(policy_count_max=2))
+    said = []
+
+    def read(text):
+        path = "/proc/self/fd/%d" % written(text)
+        reading = reload.Reload(broker, path, config.read_at_start(""), [], lambda sentence, level=0: said.append(sentence))
+        while not reading.step():
+            pass
+        return reading
+
+    def written(text):
+        number = os.memfd_create("leveret")
+        os.write(number, text.encode())
+        return number
+
+    assert not read(POLICY % 5).failed and broker.policies.by_name["short"].definition == {"max-length": 5}
+    others = "".join((POLICY % 6).replace("short", name) for name in ("b", "c"))
+    assert read(USER % ("a", "a", ".*") + POLICY % 7 + others).failed
+    assert list(broker.access.users) == ["guest"] and "holds 2 policies at most" in said[-1]
+    assert {name: policy.definition for name, policy in broker.policies.by_name.items()} == {"short": {"max-length": 5}}
+    many = "".join(USER % (f"u{number}", "u", ".*") for number in range(3))
+    broker.limits.user_count_max = 2
+    assert read(many).failed and "user_count_max" in said[-1] and list(broker.access.users) == ["guest"]
+
+
+BRIDGE = """
+[[bridge]]
+name = "%s"
+gateway = "%s"
+queue = "here"
+upstream = ["amqp://guest:guest@127.0.0.1:%d/"]
+exchange = "amq.fanout"
+"""
+
+
+def test_bridges_come_change_and_go(configured):
+    upstream = Serve("--listen", "amqp://127.0.0.1:0")
+    try:
+        text = USER % ("a", "a", ".*")
+        broker = configured(text)
+        there = upstream.connect().channel()
+        there.queue_declare("there")
+        there.queue_bind("there", "amq.fanout")
+        here = broker.connect("a").channel()
+        here.queue_declare("here")
+
+        def moves(body):
+            here.basic_publish("", "here", body)
+            for _ in range(600):
+                _, _, got = there.basic_get("there", auto_ack=True)
+                if got is not None:
+                    return got == body
+                there.connection.sleep(0.05)
+            return False
+
+        assert "1 bridges begun anew, 0 ended" in broker.reload(text + BRIDGE % ("up", "g", upstream.port), "read anew from")
+        assert moves(b"1")
+        assert "begun anew" not in broker.reload(text + BRIDGE % ("up", "g", upstream.port), "read anew from")
+        changed = BRIDGE % ("up", "g", upstream.port) + "refusal_attempts = 7\n"
+        assert "1 bridges begun anew, 0 ended" in broker.reload(text + changed, "read anew from")
+        assert moves(b"2")
+        assert "0 bridges begun anew, 1 ended" in broker.reload(text, "read anew from")
+        many = "".join(BRIDGE % ("b%d" % number, "g%d" % number, upstream.port) for number in range(9))
+        assert "bridges change with the next start" in broker.reload(text + many, "read anew from")
+    finally:
+        assert upstream.end()[0] == 0
 
 
 def test_who_is_gone_from_the_file_does_not_come_back_from_the_log(configured, tmp_path):

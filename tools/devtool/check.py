@@ -342,8 +342,10 @@ def type_faults():
 
 def generated_faults():
     # generate_spec.py: the leg "shared"
-    for name in ("generate_readme.py", "generate_layout.py", "generate_refusals.py", "generate_settings.py", "generate_states.py"):
-        done = subprocess.run([sys.executable, os.path.join("tools", name), "--check"], cwd=ROOT, capture_output=True, text=True)
+    for name in ("readme", "layout", "refusals", "settings", "states", "conversions"):
+        done = subprocess.run(
+            [sys.executable, os.path.join("tools", "generate_%s.py" % name), "--check"], cwd=ROOT, capture_output=True, text=True
+        )
         if done.returncode != 0:
             yield from (done.stdout + done.stderr).strip().split("\n")
 

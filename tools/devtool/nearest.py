@@ -12,6 +12,7 @@ import re
 
 from . import check
 
+TESTS_OF = {"c_accel": "accel", "firmware": "board"}  # folders whose tests' folder is called otherwise
 OTHER_FOLDER = 2  # a test of another folder than the file's own stands as far as one that is so many steps of imports away
 
 
@@ -84,6 +85,7 @@ class Nearest:
         places = {test: self.place(test, path) for test in self.tests}
         tests = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 3}
         folder = os.path.basename(os.path.dirname(path))
+        folder = TESTS_OF.get(folder, folder)
         seen, edge, steps = {path}, [path], 0
         while edge:
             names = {os.path.basename(each)[:-3] for each in edge}

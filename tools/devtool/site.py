@@ -33,6 +33,7 @@ SECTIONS = (
             "tools/MANAGE.md",
             "tools/PERF.md",
             "core/REFUSALS.md",
+            "core/CONVERSIONS.md",
             "SECURITY.md",
             "CHANGELOG.md",
         ),

@@ -1,0 +1,57 @@
+"""`leveret policy`: policies of a running broker.
+
+    leveret policy list [--json] [URL]
+    leveret policy set NAME PATTERN DEFINITION [--priority N] [--apply-to WHAT] [URL]      DEFINITION: JSON, as '{"max-length": 1000}'
+    leveret policy clear NAME [URL]
+
+They need the tag administrator or policymaker (`list`: administrator).
+"""
+
+from .asking import add_url, answers, manager, value_of
+from .rows import show
+from .usage import UsageError
+
+COLUMNS = ("name", "pattern", "apply-to", "priority", "definition")
+
+
+def add_policy(parser):
+    """The arguments of `policy`."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (("list", "show the policies"), ("set", "add a policy, or replace it"), ("clear", "remove a policy")):
+        action = actions.add_parser(name, help=text)
+        if name == "list":
+            action.add_argument("--json", action="store_true", help="an array of objects")
+        else:
+            action.add_argument("name", metavar="NAME", help="of the policy")
+        if name == "set":
+            action.add_argument("pattern", metavar="PATTERN", help="regular expression of the names of queues or exchanges")
+            action.add_argument("definition", metavar="DEFINITION", help="JSON, as '{\"max-length\": 1000}'")
+            action.add_argument("--priority", type=int, default=0, metavar="N", help="the highest that fits applies (default 0)")
+            action.add_argument(
+                "--apply-to",
+                default="all",
+                metavar="WHAT",
+                help="all, queues, exchanges, streams, classic_queues, quorum_queues (default all)",
+            )
+        add_url(action)
+
+
+def policy(options):
+    """Do one of the actions."""
+    if options.action == "set":
+        definition = value_of(options.definition)
+        if not isinstance(definition, dict):
+            raise UsageError(f"the definition {options.definition!r} is no JSON object, as '{{\"max-length\": 1000}}'")
+    with manager(options.url) as asked:
+        if options.action == "list":
+            _, items = asked.pages("definitions")
+            rows = [{name: row[name] for name in COLUMNS} for row in items.get("policies", [])]
+            show(COLUMNS, sorted(rows, key=lambda row: row["name"]), options.json)
+        elif options.action == "clear":
+            asked.ask("remove-policy", name=options.name)
+        else:
+            given = {"name": options.name, "pattern": options.pattern, "definition": definition, "priority": options.priority}
+            asked.ask("set-policy", **given, **{"apply-to": options.apply_to})
+
+
+COMMANDS = {"policy": (add_policy, answers("policy", policy))}
