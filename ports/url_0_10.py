@@ -59,12 +59,12 @@ def read_url_0_10(url: str) -> Url010:
     return made
 
 
-def redirected(url: Url, place: "tuple[str, int]") -> Url:
+def redirected(url: Url010, place: "tuple[str, int]") -> Url010:
     """The same URL at another host and port: with TLS the name in the certificate is that of the new host."""
     tls = url.tls
     if tls is not None:
         tls = dict(tls)
         tls["name"] = place[0]
-    made = type(url)(place[0], place[1], url.user, url.password, url.virtual_host, tls, url.external)
-    made.auth = getattr(url, "auth", "plain")  # type: ignore[attr-defined]  # of a Url010
+    made = Url010(place[0], place[1], url.user, url.password, url.virtual_host, tls, url.external)
+    made.auth = url.auth
     return made

@@ -7,7 +7,7 @@ from ..access.permissions import READ, check
 from ..errors import NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_LOCKED, ProtocolError
 from ..memory import layout
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED
-from ..parts import needed
+from ..staging import delivering
 from ..staging.account import Account
 from ..staging.contents import contents_of
 from . import commands, file_content, numbers
@@ -143,22 +143,17 @@ def file_reject(session, fields):
         return settle(session, tags, REJECTED)
     entry = entry_of(session, tags[0])
     if entry != layout.NONE:
-        broker = session.broker
-        queue = broker.queue_objects[broker.tables.entries[entry + layout.ENTRY_QUEUE]]
-        for each in session.subscriptions.values():
-            if isinstance(each, FileConsumer) and each.consumer.queue is queue:
-                needed("queue.wishes", "file.reject with requeue").refuse(broker, each.consumer, entry)
+        readers = [each.consumer for each in session.subscriptions.values() if isinstance(each, FileConsumer)]
+        delivering.refuse(session.broker, entry, readers)
     return settle(session, tags, MODIFIED)
 
 
 def tags_of(session, tag, multiple):
     """The delivery tags that a peer means. Raises illegal-argument for one that is not, or no longer, unsettled."""
-    known = [] if session.files is None else [each[0] for each in session.files.delivered]
-    if multiple and not tag:
-        return known
-    if tag not in known:
+    tags = files_of(session).tags(tag, multiple)
+    if tags is None:
         raise SessionError(ILLEGAL_ARGUMENT, "there is no unacknowledged delivery %d in this session" % tag)
-    return known[: known.index(tag) + 1] if multiple else [tag]
+    return tags
 
 
 def entry_of(session, tag):

@@ -10,6 +10,7 @@ from ..memory import layout
 from ..message.formats import NUMBER
 from ..outcomes import ACCEPTED, MODIFIED, NO_ROOM, REJECTED, TAKEN
 from ..parts import needed
+from ..staging import delivering
 from ..staging.account import Account
 from ..staging.contents import contents_of
 from . import properties, verbs
@@ -181,13 +182,9 @@ def file_reject(session, channel, arguments):
     """file.reject: discarded or dead-lettered, or back to the queue, for others than this channel. At once, in a transaction too."""
     tag, requeue = arguments
     tags_of(channel, tag, False)
-    broker = session.broker
     entry = entry_of(channel, tag)
     if requeue and entry != layout.NONE:
-        queue = broker.queue_objects[broker.tables.entries[entry + layout.ENTRY_QUEUE]]
-        for reader in channel.readers.values():
-            if isinstance(reader, FileReader) and reader.consumer.queue is queue:
-                needed("queue.wishes", "file.reject with requeue").refuse(broker, reader.consumer, entry)
+        delivering.refuse(session.broker, entry, [each.consumer for each in channel.readers.values() if isinstance(each, FileReader)])
     transaction, channel.transaction = channel.transaction, None
     try:
         return settle(session, channel, [tag], MODIFIED if requeue else REJECTED)
@@ -197,12 +194,10 @@ def file_reject(session, channel, arguments):
 
 def tags_of(channel, tag, multiple):
     """The delivery tags that a peer means. Raises precondition-failed for one that is no unacknowledged delivery of a file."""
-    known = [] if channel.files is None else [each[0] for each in channel.files.delivered]
-    if multiple and not tag:
-        return known
-    if tag not in known:
+    tags = channel.files_of().tags(tag, multiple)
+    if tags is None:
         raise ProtocolError(PRECONDITION_FAILED, "unknown delivery tag %d" % tag)
-    return known[: known.index(tag) + 1] if multiple else [tag]
+    return tags
 
 
 def entry_of(channel, tag):

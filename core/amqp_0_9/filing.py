@@ -136,7 +136,7 @@ class Filing(Session):
 
     def header_frame(self, number, class_id, size, given):
         """The frame of a content header of class file or stream; `given`: properties by the names that families share."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
     def begin_content(self, number, message, frames, body):
         """Write whole frames (octets), then a body (foreign.Lead), now or as the peer reads: false when there is no room for the frames

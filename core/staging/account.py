@@ -22,6 +22,16 @@ class Account:
             self.staging.owner = None
         self.staging, self.has_last = None, False
 
+    def tags(self, tag, multiple):
+        """The unacknowledged delivery tags up to one, or that one alone; all of them for 0 with `multiple`; None: there is no such
+        delivery."""
+        known = [each[0] for each in self.delivered]
+        if multiple and not tag:
+            return known
+        if tag not in known:
+            return None
+        return known[: known.index(tag) + 1] if multiple else [tag]
+
     def has_window(self, size):
         """True when a delivery of `size` octets may be sent in advance."""
         return lets(self.prefetch_count, self.prefetch_size, [each[1] for each in self.delivered], size)

@@ -11,6 +11,7 @@ from ..broker import crossing
 from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..message.formats import AMQP_0_10, NUMBER, STORED
+from ..parts import needed
 from ..queue.turns import charge_made, is_overdue
 from ..shim import const
 from .content import Damaged
@@ -62,6 +63,14 @@ def begin_next(made, account, before):
         charge_made(broker, queue)
         return 1
     return 0
+
+
+def refuse(broker, entry, consumers):
+    """file.reject with requeue: of these consumers none is to get the message of an unsettled entry again."""
+    queue = broker.queue_objects[broker.tables.entries[entry + layout.ENTRY_QUEUE]]
+    for consumer in consumers:
+        if consumer.queue is queue:
+            needed("queue.wishes", "file.reject with requeue").refuse(broker, consumer, entry)
 
 
 def identifier_of(broker, message):

@@ -31,17 +31,25 @@ def guarded(client: "Any", method: "Callable[[Any, int], None]", given: int) -> 
         client.events.broke(error)
 
 
-class Guarded(Client):
-    """The guarded client."""
+class Guard:
+    """The methods that a guarded client has before those of its family's client, `client_class`."""
+
+    client_class: "Any"
 
     def received(self, n: int) -> None:
-        guarded(self, Client.received, n)
+        guarded(self, self.client_class.received, n)
 
     def sent(self, n: int) -> None:
-        guarded(self, Client.sent, n)
+        guarded(self, self.client_class.sent, n)
 
     def tick(self, now: int) -> None:
-        guarded(self, Client.tick, now)
+        guarded(self, self.client_class.tick, now)
+
+
+class Guarded(Guard, Client):
+    """The guarded client of AMQP 0-9-1."""
+
+    client_class = Client
 
 
 class Side(Events):

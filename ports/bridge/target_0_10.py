@@ -26,7 +26,7 @@ from ...core.errors import ProtocolError
 from ...core.message.formats import BASIC
 from ..clock import now_ms
 from ..url_0_10 import redirected
-from .side import LATER_MS, Side, guarded
+from .side import LATER_MS, Guard, Side
 
 if False:  # for the type checker alone
     from typing import Any
@@ -38,17 +38,10 @@ SESSION_S = 3600  # how long the session is to live without a connection
 RESULT = "exchange-query-result"
 
 
-class Guarded(Client):
+class Guarded(Guard, Client):
     """The guarded client of AMQP 0-10."""
 
-    def received(self, n: int) -> None:
-        guarded(self, Client.received, n)
-
-    def sent(self, n: int) -> None:
-        guarded(self, Client.sent, n)
-
-    def tick(self, now: int) -> None:
-        guarded(self, Client.tick, now)
+    client_class = Client
 
 
 class Target010(Side, Events):

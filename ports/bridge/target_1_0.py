@@ -25,7 +25,7 @@ from ...core.message.formats import BASIC
 from ...core.shim import elapsed
 from ..clock import now_ms, seconds
 from .once import Once
-from .side import LATER_MS, Side, guarded
+from .side import LATER_MS, Guard, Side
 
 if False:  # for the type checker alone
     from typing import Any
@@ -43,17 +43,10 @@ ADVICE = {
 }
 
 
-class Guarded(Client):
+class Guarded(Guard, Client):
     """The guarded client of AMQP 1.0."""
 
-    def received(self, n: int) -> None:
-        guarded(self, Client.received, n)
-
-    def sent(self, n: int) -> None:
-        guarded(self, Client.sent, n)
-
-    def tick(self, now: int) -> None:
-        guarded(self, Client.tick, now)
+    client_class = Client
 
 
 class Target10(Side, Events):

@@ -125,7 +125,7 @@ class Connecting:
         return self._connection
 
     def _connect(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
 
 class StreamClient(Connecting):

@@ -27,7 +27,7 @@ LOADS = {
 
 def need(shell):
     if not shutil.which(shell):
-        pytest.skip(f"{shell} is not there")
+        pytest.skip(f"{shell} is not installed: apt install {shell}")
 
 
 @pytest.fixture(scope="module")

@@ -413,7 +413,7 @@ class Draft(Filing):
 
     def delivery(self, consumer, tag, came_back, message):
         """The frame of the method of a delivery."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
     def give(self, channel, queue, no_ack):
         """As of 0-8, for the draft's method that asks for one message."""
@@ -435,7 +435,7 @@ class Draft(Filing):
 
     def got(self, channel, tag, came_back, message, left):
         """The frame of the method of a message that was asked for."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
     def returned(self, channel, message, condition):
         """A mandatory content has no route: it goes back with the method of its class."""
