@@ -202,8 +202,7 @@ CHROMIUM = Component(
     ("chromium",),
     "the page of the management API is not opened in a browser (its files are looked at all the same)",
     _on_path("chromium", "chromium-browser"),
-    install=apt_line(("chromium",)),
-    may_be_left_out=True,
+    ("chromium",),
 )
 SHELLS = Component(
     "zsh or fish",

@@ -55,18 +55,23 @@ def test_every_view(served, browser, width, scheme):
     assert browser.errors == []
 
 
+def declare_as_guest(browser):
+    """Log in on the page of queues, and declare page.made."""
+    browser.fill("name", "guest")
+    browser.fill("password", "guest")
+    browser.press("Log in")
+    browser.wait("document.querySelectorAll('input[name=name]').length === 2")
+    browser.fill("name", "page.made", 1)
+    browser.press("Declare")
+
+
 def test_a_virtual_host_with_another_name(browser, tmp_path):
     (tmp_path / "leveret.toml").write_text('vhost = "a/plant"')
     process = Served("--config", str(tmp_path / "leveret.toml"))
     try:
         browser.open(f"http://127.0.0.1:{process.http_port}/#Queues", 1000, "light")
         browser.wait("document.querySelector('input[name=password]') !== null")
-        browser.fill("name", "guest")
-        browser.fill("password", "guest")
-        browser.press("Log in")
-        browser.wait("document.querySelectorAll('input[name=name]').length === 2")
-        browser.fill("name", "page.made", 1)
-        browser.press("Declare")
+        declare_as_guest(browser)
         browser.wait("document.body.innerText.includes('Declared page.made')")
         assert Api(process.http_port, "guest").get("/queues/a%2Fplant/page.made")["durable"]
     finally:
@@ -81,12 +86,7 @@ def test_a_queue_and_a_connection_come_and_go(served, browser):
     browser.fill("password", "wrong")
     browser.press("Log in")
     browser.wait("document.getElementById('told').textContent === 'Login failed'")
-    browser.fill("name", "guest")
-    browser.fill("password", "guest")
-    browser.press("Log in")
-    browser.wait("document.querySelectorAll('input[name=name]').length === 2")
-    browser.fill("name", "page.made", 1)
-    browser.press("Declare")
+    declare_as_guest(browser)
     browser.wait("document.body.innerText.includes('page.made')")
     assert Api(served.http_port, "guest").get("/queues/%2F/page.made")["durable"]
     browser.press("Delete page.made")
