@@ -197,6 +197,13 @@ PROTON_CPP = Component(
     lambda: bool(shutil.which("g++")) and os.path.exists("/usr/include/proton/container.hpp"),
     ("g++", "libqpid-proton-cpp12-dev"),
 )
+PROTON_PYTHON = Component(
+    "python3-qpid-proton",
+    ("python3-qpid-proton",),
+    "random messages are not compared with what Proton writes and reads, nor is its example run",
+    lambda: os.path.isdir("/usr/lib/python3/dist-packages/proton"),
+    ("python3-qpid-proton",),
+)
 CHROMIUM = Component(
     "Chromium",
     ("chromium",),
@@ -245,6 +252,7 @@ ALL = (
     JDK,
     MAVEN,
     PROTON_CPP,
+    PROTON_PYTHON,
     NODE,
     MICROPYTHON_32,
     MICROPYTHON,

@@ -282,9 +282,9 @@ def test_bounces_of_all_classes_in_one_transaction():
     peer.publish(b"7", "k", mandatory=1)
     peer.say(1, 10, 3)
     found = peer.heard()
-    bounced = {6: 6, 7: 6, 8: 9, 9: 6}
-    assert [each[2][:4] for each in found if each[0] == 1] == [peer.ids(each, bounced[each]) for each in bounced] + [peer.ids(10, 4)]
-    assert [each[2][:2] for each in found if each[0] == 2] == [word(each) for each in bounced]
+    methods = ((6, 6), (7, 6), (8, 9), (9, 6), (10, 4))
+    assert [each[2][:4] for each in found if each[0] == 1] == [peer.ids(*each) for each in methods]
+    assert [each[2][:2] for each in found if each[0] == 2] == [word(each[0]) for each in methods[:-1]]
     assert [each[2] for each in found if each[0] == 3] == [b"6", b"7", b"9"]
     for each in found:
         if each[0] == 1 and each[2][:2] != word(10):
