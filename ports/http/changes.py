@@ -87,7 +87,6 @@ def put_queue(call: Call) -> Answer:
 def delete_queue(call: Call) -> Work:
     """DELETE /api/queues/VHOST/NAME?if-empty=true&if-unused=true."""
     queue = the_queue(call)
-    call.own_host()
     call.check(CONFIGURE, "queue", queue.name)
     unused, empty = (call.query.get(name) == "true" for name in ("if-unused", "if-empty"))
     while call.broker.topology.delete_queue(nobody, queue.name, unused, empty) is None:
@@ -99,7 +98,6 @@ def delete_queue(call: Call) -> Work:
 def purge(call: Call) -> Work:
     """DELETE /api/queues/VHOST/NAME/contents: the messages that are ready now."""
     queue = the_queue(call)
-    call.own_host()
     call.check(READ, "queue", queue.name)
     if queue.owner is not None:
         call.broker.topology.locked(queue.name)
@@ -116,7 +114,6 @@ def purge(call: Call) -> Work:
 def queue_action(call: Call) -> Answer:
     """POST /api/queues/VHOST/NAME/actions: mirrors, which there are none of, are always in step."""
     the_queue(call)
-    call.own_host()
     action = text(call.json(), "action")
     if action not in ("sync", "cancel_sync"):
         raise Refused(400, "bad_request", ["unknown", action[:64]])
@@ -154,7 +151,6 @@ def put_exchange(call: Call) -> Answer:
 def delete_exchange(call: Call) -> Work:
     """DELETE /api/exchanges/VHOST/NAME?if-unused=true."""
     exchange = the_exchange(call, "name")
-    call.own_host()
     name = "" if exchange is None else exchange.name
     if name:
         call.check(CONFIGURE, "exchange", name)
@@ -253,7 +249,6 @@ def payload(given: Row) -> bytes:
 def get(call: Call) -> Work:
     """POST /api/queues/VHOST/NAME/get."""
     queue = the_queue(call)
-    call.own_host()
     given = call.json()
     count = number(given, "count", -1, -1, 1 << 30)
     encoding = text(given, "encoding")

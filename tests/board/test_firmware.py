@@ -3,6 +3,7 @@
 The firmware looks these modules up when it needs them; here they are put into sys.modules. Octets, brokers and NTP answers are real.
 """
 
+import io
 import json
 import os
 import runpy
@@ -260,6 +261,29 @@ def test_a_uart_is_a_stream(board):
     stream.pollable.input = b"abcdefghij"
     assert stream.read_into(room) == 8 and bytes(room) == b"abcdefgh" and stream.read_into(room) == 2
     assert stream.write(memoryview(b"xy")) == 2 and stream.pollable.output == b"xy"
+
+
+def test_the_console_is_a_stream_that_waits_for_nothing(monkeypatch):
+    """What stands in the line, octet by octet; a read of more would wait until the view is full."""
+    reader, writer = os.pipe()
+    written = io.BytesIO()
+    with os.fdopen(reader, "rb", buffering=0) as end:
+        terminal = types.SimpleNamespace(buffer=end, fileno=end.fileno)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=written))
+        stream, baud = line.open_line({"line": line.CONSOLE})
+        monkeypatch.undo()
+        assert (stream.name, baud, stream.pollable) == ("console", line.BAUD, terminal)
+        room = memoryview(bytearray(4))
+        assert stream.read_into(room) is None
+        os.write(writer, b"octets")
+        assert stream.read_into(room) == 4 and bytes(room) == b"octe"
+        assert stream.read_into(room) == 2 and bytes(room) == b"tste"
+        assert stream.read_into(room) is None and stream.read_into(room[:0]) is None
+        assert stream.write(memoryview(b"answer")) == 6 and written.getvalue() == b"answer"
+        stream.close()
+        os.close(writer)
+        assert stream.read_into(room) is None, "the terminal is gone"
 
 
 def test_a_sensor_publishes_through_the_local_broker_and_its_queue_keeps_the_newest(board):

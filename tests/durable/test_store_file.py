@@ -191,3 +191,16 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(store, monkeypatch):
         store.write_file("thing", [b"new", b"er"])
     monkeypatch.undo()
     assert store.read_file("thing") == b"old" and "thing.new" not in files(store) and store.read_file("nowhere") == b""
+
+
+def test_what_a_removed_segment_gives_back_is_room_at_once(store, monkeypatch):
+    """Not only after LOOK_S: publishers wait for it."""
+    monkeypatch.setattr(store_file.time, "monotonic", lambda: 100.0)
+    store.append(1, b"x")
+    store.sync(1)
+    assert store.free() > 5
+    store.left = 5
+    store.append(2, b"")
+    assert store.free() == 5
+    store.remove(1)
+    assert store.free() > 5

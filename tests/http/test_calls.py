@@ -50,6 +50,57 @@ def test_a_queue_is_declared_looked_at_and_deleted(api):
     assert api.get(queue("calls.q"), 404) and api.do("DELETE", queue("calls.q"), None, 404)
 
 
+def test_a_queue_of_the_api_is_of_the_type_that_it_names_and_belongs_to_no_connection(api, client):
+    """RabbitMQ's `queue_type` beside the arguments; x-queue-type in these comes first."""
+    for name, given, kind in (
+        ("calls.stream", {"queue_type": "stream"}, "stream"),
+        ("calls.both", {"queue_type": "quorum", "arguments": {"x-queue-type": "stream"}}, "stream"),
+        ("calls.empty", {"queue_type": ""}, "classic"),
+    ):
+        api.put_queue(name, durable=True, **given)
+        row = api.get(queue(name))
+        assert (row["type"], row["exclusive"], row["auto_delete"]) == (kind, False, False)
+        assert client.channel().queue_declare(name, passive=True).method.message_count == 0
+        api.do("DELETE", queue(name))
+    assert "has a name" in api.do("PUT", "/queues/%2F/", {}, 400)["reason"]
+
+
+def test_an_exchange_has_the_flags_that_it_was_declared_with(api, client):
+    for number in range(8):
+        given = dict(zip(("durable", "auto_delete", "internal"), (bool(number & bit) for bit in (1, 2, 4))))
+        path = "/exchanges/%2F/calls.flags"
+        api.do("PUT", path, {"type": "fanout", **given}, 201)
+        api.do("PUT", path, {"type": "fanout", **given}, 204)
+        row = api.get(path)
+        assert row["type"] == "fanout" and {name: row[name] for name in given} == given
+        assert client.channel().exchange_declare("calls.flags", passive=True)
+        api.do("DELETE", path)
+    api.do("PUT", "/exchanges/%2F/calls.flags", {}, 201)
+    assert api.get("/exchanges/%2F/calls.flags")["type"] == "direct"
+
+
+def test_who_may_not_configure_makes_and_removes_nothing(served, api):
+    """The permissions that 0-9-1's methods need: RabbitMQ's answer is 401 with the words of 403 ACCESS_REFUSED."""
+    viewer = Api(served.http_port, "viewer")
+    api.put_queue("calls.others")
+    api.do("PUT", "/exchanges/%2F/calls.others", {"type": "fanout"}, 201)
+    api.do("POST", "/bindings/%2F/e/calls.others/q/calls.others", {"routing_key": "k"}, 201)
+    for method, path, body in (
+        ("PUT", "/queues/%2F/calls.new", {}),
+        ("PUT", "/exchanges/%2F/calls.new", {"type": "fanout"}),
+        ("DELETE", "/exchanges/%2F/calls.others", None),
+        ("POST", "/bindings/%2F/e/calls.others/q/calls.others", {"routing_key": "l"}),
+        ("DELETE", "/bindings/%2F/e/calls.others/q/calls.others/k", None),
+    ):
+        assert "ACCESS_REFUSED" in viewer.do(method, path, body, 401)["reason"], (method, path)
+    told = api.get("/bindings/%2F/e/calls.others/q/calls.others")
+    assert [row["routing_key"] for row in told] == ["k"] and api.get("/queues/%2F/calls.new", 404)
+    for path in ("/queues/%2F/calls.others", "/exchanges/%2F/calls.others"):
+        for caller in (Api(served.http_port, "watcher"), api):  # without permissions nobody enters the virtual host
+            status = 401 if caller is not api else 204
+            caller.do("DELETE", path, None, status)
+
+
 @pytest.mark.parametrize("name", ["a/b", "a b", "é☃", '<script>alert("x")</script>', "%2F", "a+b", "..", "a?b#c", "'", "q" * 255])
 def test_names_that_look_like_something_else(api, name):
     api.put_queue(name)

@@ -1,5 +1,6 @@
 """What raises at one connection of the port's loop ends that connection and nobody else's (core/DESIGN.md section 1)."""
 
+import errno
 import socket
 
 import pytest
@@ -198,3 +199,14 @@ class Endpoint:
 
     def received(self, size):
         self.closed = True
+
+
+def test_a_port_that_another_has_is_an_error_of_listen_and_leaves_nothing_behind(served):
+    before = len(served.loop.listeners), len(served.loop.by_key)
+    with pytest.raises(OSError) as told:
+        served.loop.listen("127.0.0.1", served.port, served.accept)
+    assert told.value.errno == errno.EADDRINUSE and (len(served.loop.listeners), len(served.loop.by_key)) == before
+    assert served.serves()
+    served.loop.stop_listening()
+    assert served.loop.listen("127.0.0.1", served.port, served.accept) == ("127.0.0.1", served.port), "at once, by SO_REUSEADDR"
+    assert served.serves()

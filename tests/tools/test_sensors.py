@@ -153,3 +153,38 @@ def test_a_gateway_that_is_not_there_is_one_sentence(url, words, monkeypatch):
     with pytest.raises(ConnectFailed, match=words):
         sensors.Publisher(sensors.opener(url))
     assert time.monotonic() - began < 15
+
+
+def test_a_gateway_that_starts_later_is_waited_for_with_pauses_that_grow(monkeypatch):
+    """From 100 ms, to three times the pause before and 2 s at most by chance, for 20 s; then the last refusal is the answer."""
+    from leveret.ports.client import ConnectFailed
+    from leveret.tools import sensors
+
+    now, pauses = [1000.0], []
+
+    def sleep(pause_s):
+        pauses.append(pause_s)
+        now[0] += pause_s
+
+    monkeypatch.setattr(sensors.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sensors.time, "sleep", sleep)
+    attempts = []
+
+    def opening():
+        attempts.append(now[0])
+        if len(attempts) <= failures:
+            raise ConnectFailed("nobody")
+        return "connection"
+
+    failures = 8
+    monkeypatch.setattr(sensors.random, "randrange", lambda most: 0)
+    assert sensors.Publisher(opening)._connection == "connection" and pauses == [0.1] * 8
+    attempts.clear()
+    monkeypatch.setattr(sensors.random, "randrange", lambda most: chance.pop())
+    chance, failures = [2600, 800, 200, 0], 4
+    assert sensors.Publisher(opening)._connection == "connection" and pauses[8:] == [0.1, 0.3, 0.9, 2.0]
+    monkeypatch.setattr(sensors.random, "randrange", lambda most: 0)
+    failures, before = 1000, now[0]
+    with pytest.raises(ConnectFailed):
+        sensors.Publisher(opening)
+    assert 19.85 < now[0] - before < 20.05
