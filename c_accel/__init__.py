@@ -406,7 +406,9 @@ def is_chosen():
 
 
 def why_plain():
-    """Why there is no C module, and what brings it."""
+    """Why there is no C module to work with, and what brings it."""
+    if STALE:
+        return "the C module was built from other sources: python3 tools/dev.py setup makes it anew"
     if LACKS_CFFI:
         return "the C module needs cffi, which is not here: pip install 'leveret[accel]'"
     return "the C module was not built: with a C compiler, Python's headers and cffi, pip install makes it"
@@ -419,8 +421,6 @@ def install():
     stuffing.chosen = stuffing.Plain
     if os.environ.get(VARIABLE) == "0":
         return "the hot functions run as plain Python (%s=0)" % VARIABLE
-    if STALE:
-        return "the hot functions run as plain Python (the C module was built from other sources: python3 tools/dev.py setup makes it anew)"
     if lib is None:
         return "the hot functions run as plain Python (%s)" % why_plain()
     engine.chosen = Engine

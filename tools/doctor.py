@@ -83,8 +83,10 @@ def everything(options):
 def of_machine():
     """Python, C, files, clock, memory."""
     yield finding(OK, "machine", f"Leveret {VERSION} on Python {sys.version.split()[0]}")
-    if c_accel.is_chosen() and not c_accel.STALE:
+    if c_accel.is_chosen():
         yield finding(OK, "machine", "the hot functions run in C")
+    elif c_accel.STALE:
+        yield finding(WRONG, "machine", c_accel.install(), "python3 tools/dev.py setup, or pip install again: brokers work at a lower rate")
     else:
         yield finding(NOTE, "machine", c_accel.install(), "the broker works, at a lower rate")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

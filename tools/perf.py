@@ -148,6 +148,8 @@ def templates(options):
 def run(options):
     """The exit status."""
     check(options)
+    if c_accel.STALE:
+        raise UsageError(c_accel.why_plain())
     try:
         from leveret.c_accel import _perf  # type: ignore[attr-defined]  # noqa: F401 - only to see whether it is there
     except ImportError:

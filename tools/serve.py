@@ -487,6 +487,8 @@ def run(options):
         raise
     for sentence in first_words(server.form, octets_max, urls, server.broker.access.users, options.config, kept):
         say(sentence)
+    if c_accel.STALE:
+        say("this broker could be faster: " + c_accel.why_plain(), WARNING)
     if only_guest(server.broker.access.users, addresses):
         say(
             "nobody can log in from another machine yet, because guest may only come from this one: name users with [[user]] in --config",

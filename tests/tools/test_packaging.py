@@ -221,3 +221,28 @@ def test_a_module_built_from_other_sources_is_not_used(monkeypatch):
         monkeypatch.undo()
         importlib.reload(c_accel)
     assert c_accel.lib is not None
+
+
+STALE = (
+    "import importlib, sys; from leveret import c_accel; c_accel.sources.fingerprint = lambda: 1; importlib.reload(c_accel); "
+    "from leveret.tools import cli; sys.exit(cli.main(sys.argv[1:]))"
+)
+
+
+def test_a_module_built_from_other_sources_is_told_by_each_command_that_would_use_it():
+    """It is neither used nor replaced in silence."""
+    why = "the C module was built from other sources: python3 tools/dev.py setup makes it anew"
+    environment = {name: value for name, value in os.environ.items() if name != "LEVERET_ACCEL"}
+    doctor = subprocess.run([sys.executable, "-c", STALE, "doctor"], capture_output=True, text=True, env=environment)
+    assert doctor.returncode == 1 and [line for line in doctor.stdout.splitlines() if line.startswith("wrong") and why in line], doctor
+    perf = subprocess.run([sys.executable, "-c", STALE, "perf", "amqp://127.0.0.1:1"], capture_output=True, text=True, env=environment)
+    assert perf.returncode == 2 and why in perf.stderr, perf
+    command = [sys.executable, "-c", STALE, "serve", "--listen", "amqp://127.0.0.1:0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert server.stdout.readline()
+        server.terminate()
+        assert "WARNING this broker could be faster: " + why in server.communicate(timeout=120)[1]
+    finally:
+        server.kill()
+        server.wait()
