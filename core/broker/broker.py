@@ -129,6 +129,7 @@ class Broker:
         self.began_ms = None  # uptime_ms began at this `now`: the first tick
         self.rules_at = 0  # uptime at the last run of the time-based rules
         self.ended_at = 0  # uptime at the last check of lifetimes
+        self.overdue: "Any" = None  # the first queue of that check with more expired messages than it had room for
         self.noted_at = 0
         self.commit = None  # the transaction that takes effect in turns
         self.committing = False  # a commit with room for all of its publishes is applying them: shares do not count
@@ -227,9 +228,7 @@ class Broker:
             self.note_readers()
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
-        for queue in list(self.queues.values()):
-            if self.queues.get(queue.name) is not queue:
-                continue  # the rules of another queue have removed this one
+        for queue in turns.in_turn(self):
             try:
                 if queue.rules is not None:
                     queue.rules.tick(self, queue)
@@ -265,8 +264,8 @@ class Broker:
         """A lifetime or a delay has ended: drop expired messages, give delayed ones to their queues."""
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
-        for queue in list(self.queues.values()):
-            if queue.rules is not None and queue.rules.expiry is not None and self.queues.get(queue.name) is queue:
+        for queue in turns.in_turn(self):
+            if queue.rules is not None and queue.rules.expiry is not None:
                 try:
                     queue.rules.expiry.tick(self, queue)
                 except Exception as error:  # an error of ours is this queue's alone

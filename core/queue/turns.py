@@ -50,6 +50,19 @@ def serve(broker, queue):
     state[layout.STATE_LEFT] -= engine.effort * (most - left) // most
 
 
+def in_turn(broker):
+    """All queues, as long as they are there: another one's rules may remove them. Of those with more expired messages than the last check
+    of lifetimes had room for another one is the first."""
+    queues = list(broker.queues.values())
+    if broker.overdue is not None and broker.overdue in queues:
+        behind = queues.index(broker.overdue) + 1
+        queues = queues[behind:] + queues[:behind]
+    broker.overdue = None
+    for queue in queues:
+        if broker.queues.get(queue.name) is queue:
+            yield queue
+
+
 def go_round(broker, turns, deliveries):
     """Run turns of active queues in their order, `turns` at most."""
     engine = broker.tables.engine

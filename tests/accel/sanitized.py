@@ -1,4 +1,4 @@
-"""A pytest plugin: brokers of a test run work with the C module at the path in LEVERET_SANITIZED (test_builds.py), not with the installed one."""
+"""A pytest plugin: brokers of a test run work with the C module at LEVERET_SANITIZED, a path, not with the installed one."""
 
 import importlib.machinery
 import importlib.util

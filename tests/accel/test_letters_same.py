@@ -252,6 +252,26 @@ def test_a_round_has_so_many_octets_of_letters():
     assert broker.queues["dead"].message_count() == 130
 
 
+def test_queues_without_consumers_share_the_letters_of_a_tick():
+    """Each has its turn: the first one does not have all of them to its end."""
+    broker, _ = new_side(c_accel.Engine, False, arena_size=1 << 23, message_count_max=16000, entry_count_max=32000)
+    peer = Peer(broker)
+    broker.tick(1000, layout.EPOCH + 5000)
+    peer.declare("dead")
+    names = ("one", "two", "three")
+    for name in names:
+        peer.declare(name, arguments=dict(LETTER, **{"x-message-ttl": 100}))
+        for _ in range(3500):
+            peer.publish(name, b"")
+    differences = []
+    for _ in range(20):
+        broker.tick(broker.now + 101, layout.EPOCH + 5000)
+        broker.run()
+        left = [broker.queues[name].message_count() for name in names]
+        differences.append(max(left) - min(left))
+    assert broker.queues["dead"].message_count() == 10500 and max(differences) <= 1100, differences
+
+
 def test_letters_that_the_log_refuses_cost_nobody_a_confirm(monkeypatch):
     """They stay where they are, and consumers get them; the publishes that made them are logged and confirmed."""
     broker, _ = new_side(c_accel.Engine, True)

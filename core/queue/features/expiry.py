@@ -97,6 +97,8 @@ class Rule(Feature):
         head = queue.head()
         if head != layout.NONE and passed(broker, entries[head + layout.ENTRY_DEADLINE], 0):
             self.let_go(broker, queue, 0)
+            if self.behind and broker.overdue is None:
+                broker.overdue = queue
             head = queue.head()
         if head != layout.NONE:
             moment = entries[head + layout.ENTRY_DEADLINE]
