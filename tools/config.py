@@ -55,6 +55,7 @@ KINDS = {
     "urls": passing('a list of URLs, as ["amqp://127.0.0.1:5672"]', is_texts),
     "vhost": passing("a name", is_name, VHOST),
     "level": quoted(*LEVELS),
+    "yes-or-no": passing("true or false", lambda value: isinstance(value, bool)),
     "names": passing('a list of names, as ["/"]', lambda value: isinstance(value, list)),
     "user": passing("the name of a [[user]]", lambda value: isinstance(value, str), ANONYMOUS),
     "limit": limit("octets", "a whole number, or a text as 500K, 64M, 2G"),
@@ -76,6 +77,7 @@ FILE = Table(
 listen | urls | ["amqp://127.0.0.1:5672"] | | where; {address.FORMS}
 http | urls | [] | | where the management API listens; {address.HTTP_FORMS}
 log_level | level | "info" | | sentences of less weight are not told: info, warning or error; the option --log-level goes before it
+events | yes-or-no | false | | whether what happens is told to the exchange amq.rabbitmq.event (tools/EVENTS.md)
 vhost | vhost | "/" | at most 255 octets | the name of the one virtual host
 vhost_aliases | names | [] | | other names by which clients may open it
 limits | [limits] | | | below
@@ -269,6 +271,11 @@ def bridge_tables(path):
     return {table.get("name"): table for table in read(path).get("bridge", [])}
 
 
+def events(path):
+    """Whether events are told. Raises UsageError."""
+    return read(path).get("events", False)
+
+
 def log_level(path):
     """The word for it in the file. Raises UsageError."""
     return read(path).get("log_level", "info")
@@ -317,7 +324,7 @@ def check_users(path, names, tables, anonymous):
 def read_at_start(path):
     """{key: value} of what a broker reads at its start; of a later reading only a few count (tools/reload.py). Raises UsageError."""
     settings = read(path)
-    return {key: settings.get(key) for key in ("listen", "http", "log_level", "vhost", "vhost_aliases", "limits", "data", "node")}
+    return {key: settings.get(key) for key in ("listen", "http", "events", "log_level", "vhost", "vhost_aliases", "limits", "data", "node")}
 
 
 def user(path, table, limits):

@@ -18,6 +18,7 @@ from .usage import UsageError
 STARTS = {
     "listen": "listen",
     "http": "http",
+    "events": "events",
     "vhost": "vhost",
     "vhost_aliases": "vhost_aliases",
     "data": "[data]",

@@ -124,6 +124,7 @@ class Server:
         self.loop = Loop(slots + http_count * memory.HTTP_SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.http = None  # web.Web, where there is a listener for HTTP
+        self.events = None  # ports/events/watch.Watch, where they are asked for
         self.store = None  # of a broker that keeps messages on disk
         self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us
         self._lines = []
@@ -178,6 +179,12 @@ class Server:
         most = self.bridge_count_max
         self.live = live.LiveBridges(self.bridges, tables, self.bridges.begin, lambda now: len(now) <= most and fits(now), self.steered.say)
 
+    def watch(self):
+        """Make what tells events, from its `begin` on."""
+        from leveret.ports.events.watch import Watch
+
+        self.events = Watch(self.broker, "rabbit@" + self.broker.name.rpartition("@")[2])
+
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
         if isinstance(place, address.SerialAddress):
@@ -188,6 +195,8 @@ class Server:
                     from . import web
 
                     self.http = web.Web(self, LOG)
+                    if self.events is not None:
+                        self.events.web(self.http.server)
                 _, port = self.http.listen(place)
             elif isinstance(place, address.TlsAddress):
                 _, port = self._listen_with_tls(place)
@@ -345,6 +354,8 @@ class Server:
             wait_ms = 0
         if self.http is not None:
             wait_ms = self.http.server.wait_ms(wait_ms)
+        if self.events is not None and self.events.step():
+            wait_ms = 0
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
         if self.http is not None:
@@ -461,9 +472,13 @@ def run(options):
     server.broker.made_on_use = made_on_use  # nodes of AMQP 1.0
     server.broker.octets_max = octets_max
     try:
+        if config.events(options.config):
+            server.watch()  # first: bindings to its exchange come back from the log
         if kept is not None:
             server.keep(kept)
         server.define(policies, document, bool(config.read(options.config).get("user")), options.vhost)
+        if server.events is not None:
+            server.events.begin()
         urls = [server.listen(place) for place in addresses]
         for sentence in config.remarks(options.config):
             say(sentence)

@@ -33,7 +33,9 @@ def begin(protocol):
 
 def start_ok(protocol, channel, fields):
     """connection.start-ok: log in."""
-    protocol.login = Login(protocol, mechanisms.MECHANISMS, fields["mechanism"] or "", protocol.step)
+    mechanism = fields["mechanism"] or ""
+    protocol.broker.places.introduced(protocol.connection, fields["client_properties"], mechanism)
+    protocol.login = Login(protocol, mechanisms.MECHANISMS, mechanism, protocol.step)
     protocol.login.receive(fields["response"] or b"")
 
 
@@ -91,7 +93,7 @@ def open_(protocol, channel, fields):
         raise ProtocolError(NOT_FOUND, "vhost %s not found" % name[:80])
     if user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, user.name))
-    broker.inform("%s: user '%s' has opened a connection" % (protocol.connection.name, user.name))
+    broker.places.opened(protocol.connection)
     protocol.control(0, "connection_open_ok", {"known_hosts": []})
 
 

@@ -59,6 +59,7 @@ def start_ok(session, number, row, octets, at, end):
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, dict):
         session.capabilities = {name: True for name in HEARD if capabilities.get(name)}
+    session.broker.places.introduced(session.connection, properties, mechanism)
     session.login = Login(session, MECHANISMS, mechanism, session.step)
     session.login.receive(response)
 
@@ -115,7 +116,7 @@ def open_(session, number, row, octets, at, end):
         raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
     if session.connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, session.user))
-    session.broker.inform("%s: user '%s' has opened a connection" % (session.connection.name, session.user))
+    broker.places.opened(session.connection)
     session.reply(0, "connection_open_ok", ("",))
 
 

@@ -88,7 +88,8 @@ def open_(protocol, channel, fields, octets, at, end):
         say_open(protocol, sole.FAILED)
         sole.refuse(protocol)
         return
-    broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))
+    broker.places.introduced(connection, fields["properties"], "")
+    broker.places.opened(connection)
     say_open(protocol)
 
 

@@ -81,6 +81,13 @@ class Places:
         connection.user = user
         self.strangers.remove(connection)
 
+    def introduced(self, connection, properties, mechanism):
+        """A peer says what it is (properties by name, or None) as it begins to log in: nothing keeps that but ports that show it."""
+
+    def opened(self, connection):
+        """The connection of a user is open."""
+        self.broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))
+
     def refuse_surplus(self, connection):
         """Raise for a connection beyond the maximum, whose place is only for the refusal."""
         if connection in self.surplus:

@@ -200,8 +200,12 @@ class Places(Structure):
 
     def refuse_surplus(self, connection: Connection) -> None:
         """Raise resource-error for a connection that has a place only to be told that there is none."""
+    def introduced(self, connection: Connection, properties: dict[Any, Any] | None, mechanism: str) -> None:
+        """Its peer says what it is."""
     def admit(self, connection: Connection, user: Any) -> None:
         """It has logged in."""
+    def opened(self, connection: Connection) -> None:
+        """Its user may enter the virtual host: it is open."""
 
 class Topology(Structure):
     """Broker.topology (broker/topology.py): what exists."""

@@ -4,6 +4,7 @@ import ssl
 import time
 from typing import Any
 
+from .. import troubles
 from . import answers
 from .answers import Answer, bad, written
 from .call import Call
@@ -33,7 +34,7 @@ def failed(reason: str, **more: Any) -> Answer:
 
 def alarms(call: Call) -> Answer:
     """/api/health/checks/alarms and local-alarms: the log cannot be written, publishers wait for room."""
-    rows = call.server.alarms()
+    rows = troubles.alarms(call.broker)
     if rows:
         return failed("alarm(s) in effect", alarms=[{"node": call.server.node, "resource": name, "reason": why} for name, why in rows])
     return ok()

@@ -14,11 +14,12 @@ from typing import Any
 from ...core.log import figures
 from ...core.management import overview, statistics
 from ...core.version import VERSION
+from .. import troubles
+from ..peers import channel_name
 from . import machine
 from .answers import Answer, Piece
 from .call import Call
 from .counts import of_broker
-from .shapes import channel_name
 from .views import COMPATIBLE
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -165,7 +166,7 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
 
 def alarms(call: Call) -> Iterator[str]:
     """Metrics of what keeps publishers waiting."""
-    there = [name for name, _ in call.server.alarms()]
+    there = [name for name, _ in troubles.alarms(call.broker)]
     for name, key in (("memory_used_watermark", "memory"), ("free_disk_space_watermark", "disk")):
         yield from family("rabbitmq_alarms_" + name, GAUGE, f"is 1 if the {key} alarm is in effect", one(int(key in there)))
 

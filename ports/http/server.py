@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 from ...core.shim import elapsed
+from ..peers import peers_of
 from . import answers, routes
 from .answers import Answer, Refused
 from .call import Call
@@ -67,6 +68,7 @@ class HttpServer:
         self.certificates: list[str] = []  # files of them, of all listeners
         self.directory: str | None = None  # where messages are kept
         self.opened: Any = weakref.WeakKeyDictionary()  # connection -> seconds since 1970
+        self.peers = peers_of(broker)
         self.rates = Rates()
         self.history = History()
         self.shapes = Shapes(self)
@@ -127,16 +129,6 @@ class HttpServer:
             at = self.opened[connection] = self.seconds() - max(elapsed(self.broker.now, connection.started), 0) // 1000
         return int(at)
 
-    def alarms(self) -> list[tuple[str, str]]:
-        """(what, why) of each that keeps publishers waiting."""
-        broker = self.broker
-        rows = []
-        if broker.journal is not None and broker.journal.log.trouble:
-            rows.append(("disk", broker.journal.log.trouble))
-        if broker.pressure and broker.pressure.reason:
-            rows.append(("memory", broker.pressure.reason))
-        return rows
-
     def alerts(self) -> list[dict[str, Any]]:
         """The sentences for the operator of the last hour."""
         since = self.seconds() - ALERTS_S
@@ -167,9 +159,9 @@ class HttpServer:
         call.names = names
         if connection.user is not None and route.tag is not None:
             routes.permit(call, route)
-        return self._run(call, route)
+        return self.run(call, route)
 
-    def _run(self, call: Call, route: Any) -> Work:
+    def run(self, call: Call, route: Any) -> Work:
         """The function of a route, as a generator, so that all that it raises is answered in one place."""
         made = route.function(call)
         if not isinstance(made, Answer):

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from ...core.management import statistics
-from ...core.wire.registry import FAMILIES
+from ..peers import channel_name, family_of, host_and_port
 from .listing import Row
 
 DEFAULT_NAME = "amq.default"  # what a path calls the default exchange
@@ -208,9 +208,9 @@ class Shapes:
             "frame_max": getattr(connection.session, "frame_size_max", 0) or broker.limits.frame_size_max,
             "timeout": getattr(connection.session, "heartbeat_ms", 0) // 1000,
             "connected_at": self.server.opened_at(connection) * 1000,
-            "auth_mechanism": "",
-            "client_properties": {},
-            "user_provided_name": "",
+            "auth_mechanism": self.server.peers.mechanism_of(connection),
+            "client_properties": self.server.peers.properties_of(connection),
+            "user_provided_name": self.server.peers.name_of(connection),
             "peer_host": host,
             "peer_port": port,
             "host": "",
@@ -309,22 +309,3 @@ def properties_key(key: str, given: Row) -> str:
         return quoted or "~"
     digest = hashlib.sha256(json.dumps(given, sort_keys=True).encode()).digest()[:15]
     return quoted + "~" + base64.urlsafe_b64encode(digest).decode()
-
-
-def channel_name(session: Any) -> str:
-    """RabbitMQ's name of a channel."""
-    return f"{session.connection.name} ({session.number})"
-
-
-def host_and_port(name: str) -> tuple[str, int]:
-    """The peer's address in the name of a stream; "" and 0 for a line."""
-    host, colon, port = name.rpartition(":")
-    return (host, int(port)) if colon and port.isdigit() else (name, 0)
-
-
-def family_of(session: Any) -> str:
-    """The protocol that a connection speaks."""
-    for family in FAMILIES:
-        if family.protocol is type(session):
-            return str(family.name)
-    return "" if session is None else "AMQP 0-9-1"

@@ -13,12 +13,14 @@ from ...core.exchange.registry import TYPES, type_named
 from ...core.management import overview as facts
 from ...core.management import statistics
 from ...core.version import PRODUCT, VERSION
+from .. import troubles
+from ..peers import channel_name
 from . import answers, listing, machine
 from .answers import Answer
 from .call import Call
 from .counts import COUNTED, of_broker
 from .listing import Listed, Row, Work
-from .shapes import DEFAULT_NAME, channel_name
+from .shapes import DEFAULT_NAME
 
 COMPATIBLE = "3.13.7"  # the RabbitMQ whose API this is: clients compare it
 
@@ -184,7 +186,7 @@ def a_node(call: Call) -> Row:
         "rates_mode": "basic",
         "mem_used": rss,
         "mem_limit": most,
-        "mem_alarm": any(name == "memory" for name, _ in server.alarms()),
+        "mem_alarm": any(name == "memory" for name, _ in troubles.alarms(server.broker)),
         "mem_calculation_strategy": "rss",
         "fd_used": used,
         "fd_total": total,
