@@ -15,8 +15,8 @@ from ..core.errors import words_of
 from ..core.limits import BOARD, Limits, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
-from ..ports.tcp import Loop
 from . import settings, watchdog
+from .rounds import Rounds
 from .say import CANNOT_START, READY, CannotStart, say
 
 if False:  # for the type checker alone
@@ -81,7 +81,8 @@ class Gateway:
             from . import uplink
 
             self._to_bridge = uplink.checked(wanted["bridges"])
-        self.loop = Loop(self.limits.connection_count_max + self.limits.surplus_count_max + LOOP_BESIDE + len(self._to_bridge), self.broker)
+        connections = self.limits.connection_count_max + self.limits.surplus_count_max
+        self.loop = Rounds(connections + LOOP_BESIDE + len(self._to_bridge), self.broker)
         self._said = {}
         self._parts = []  # (name, what is called with the time in each round)
         try:

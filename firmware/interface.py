@@ -11,6 +11,7 @@ from ..core.shim import elapsed
 from . import hardware
 
 JOIN_MS = 20000  # a join that lasts longer begins anew
+ADDRESS_MS = 10000  # between two looks at the address that the network gave: each is heap
 PAUSE_MS_MIN, PAUSE_MS_MAX = 1000, 30000
 PINS = ("mdc", "mdio", "power", "ref_clk", "cs", "int", "reset")
 
@@ -31,7 +32,7 @@ class Interface:
         self.wifi = settings["wifi"]
         self.address = ""
         self._backoff = Backoff(PAUSE_MS_MIN, PAUSE_MS_MAX)
-        self._tried_at = None
+        self._tried_at = self._looked_at = None
         self._pause_ms = 0
         self._joining = False
         if hasattr(network, "hostname"):
@@ -64,7 +65,7 @@ class Interface:
     def tick(self, now):
         """A sentence about a change, or None."""
         if self.device.isconnected():
-            return self._connected()
+            return self._connected(now)
         if self.address:
             self.address = ""
             self._joining = False
@@ -72,7 +73,10 @@ class Interface:
             return "%s is lost; joining it again" % self.name
         return self._try(now)
 
-    def _connected(self):
+    def _connected(self, now):
+        if self.address and elapsed(now, self._looked_at) < ADDRESS_MS:
+            return None
+        self._looked_at = now
         address = self.device.ifconfig()[0]
         if address == self.address or address == "0.0.0.0":
             return None

@@ -10,6 +10,7 @@ import sys
 
 from ..core.serial_link.link import NONCE_MAX, Link
 from . import hardware
+from .rounds import waiting
 
 if False:  # for the type checker alone
     from typing import Any
@@ -34,19 +35,25 @@ class Console:
         self._input: "Any" = sys.stdin.buffer
         self._output = sys.stdout.buffer
         self._octet = memoryview(bytearray(1))
-        self._ready = select.poll()
-        self._ready.register(sys.stdin, select.POLLIN)
+        ready = select.poll()
+        ready.register(sys.stdin, select.POLLIN)
+        self._ready = waiting(ready)
 
     def read_into(self, view):
         """Octets read; None: nothing now."""
         count = 0
         octet = self._octet
-        while count < len(view) and self._ready.poll(0):
+        while count < len(view) and self._has_more():
             if not self._input.readinto(octet):
                 break
             view[count] = octet[0]
             count += 1
         return count or None
+
+    def _has_more(self):
+        for _ in self._ready(0):
+            return True
+        return False
 
     def write(self, view):
         """Octets written."""

@@ -21,3 +21,11 @@ _OFFSET = 946684800 if time.gmtime(0)[0] == 2000 else 0
 def seconds() -> int:
     """Seconds since 1970."""
     return int(time.time()) + _OFFSET
+
+
+_FROM_2020 = 1577836800 - _OFFSET  # where a board counts from 2000 all of these fit in its small numbers, which take no heap
+
+
+def since_2020() -> int:
+    """Seconds since 2020-01-01, as the broker counts them."""
+    return int(time.time()) - _FROM_2020

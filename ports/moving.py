@@ -12,7 +12,7 @@ import socket
 from ..core.shim import elapsed
 from .client_errors import ConnectFailed, ConnectionLost, Timeout, TlsRefused
 from .clock import now_ms
-from .tcp import SocketStream
+from .sockets import SocketStream
 
 if False:  # for the type checker alone
     from typing import Any, Callable

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from .tcp import SocketStream
+from .sockets import SocketStream
 from .tls import TlsStream
 
 HEADER = b"AMQP\x02\x01\x00\x00"

@@ -45,7 +45,7 @@ PARTS = {
     "streams": ("core/stream/stream.py", "core/stream/subscription.py"),
     "transactions": ("core/broker/transaction.py", "core/broker/kept.py"),
     "link": ("core/serial_link/link.py",),
-    "tcp": ("ports/tcp.py",),
+    "tcp": ("ports/sockets.py",),
     "bridge": (
         "ports/bridge/bridge.py",
         "ports/bridge/bridges.py",

@@ -10,7 +10,7 @@ from leveret.core import shim
 from leveret.ports.client import connect
 from leveret.ports.client_errors import ClientError, Unroutable
 from leveret.ports.clock import now_ms
-from leveret.ports.tcp import name_of
+from leveret.ports.sockets import name_of
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
 URL_HELP = (

@@ -31,7 +31,8 @@ from leveret.core.connection.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
-from leveret.ports.tcp import Loop, SocketStream
+from leveret.ports.sockets import SocketStream
+from leveret.ports.tcp import Loop
 
 from . import address, config, data, definitions, live, memory, reload
 from .first_words import first_words

@@ -2,7 +2,7 @@
 
 import os
 
-from leveret.ports.tcp import SocketStream
+from leveret.ports.sockets import SocketStream
 
 from .usage import ListenFailed
 

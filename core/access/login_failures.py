@@ -119,8 +119,11 @@ class Failures:
 
     def tick(self, now):
         """Forget failures older than login_refusal_ms."""
-        if not self.addresses or 0 <= elapsed(now, self.swept) < 100:
-            return
+        if self.addresses and not 0 <= elapsed(now, self.swept) < 100:
+            self.sweep(now)
+
+    def sweep(self, now):
+        """Apart from `tick`, because what a comprehension refers to is heap whenever the function around it is called."""
         self.swept = now
         for rows in (self.at_address, self.addresses, self.users):
             for key in [each for each in rows if elapsed(now, rows[each][1]) >= self.limits.login_refusal_ms]:

@@ -36,8 +36,8 @@ def tick(session):
         return None
     if session.send.is_short():
         session.room()
-    for channel in session.channels.values():
-        if watch_unsettled(session, channel, now):
+    for number in session.channels:  # without `values`, which is heap
+        if watch_unsettled(session, session.channels[number], now):
             wait_ms = min(wait_ms, timeouts.UNSETTLED_EVERY_MS)
     watch_content(session, now)
     moves = session.incomplete or session.send.is_short() or session.unfinished or session.state == "closing" or not connection.reading

@@ -21,6 +21,7 @@ from ..queue.rules import with_expiry, without_expiry
 from ..shim import elapsed
 from . import engine, route_cache
 from .consumers import Consumers
+from .counters import COUNTERS, fold
 from .guard import Guard
 from .places import Places
 from .topology import NoPolicies, Removal, Topology
@@ -37,56 +38,6 @@ DUE_MAX_MS = 1000
 NOTE_EVERY_MS = 1000  # between two records in the log of the offsets that readers of streams have reached
 
 MANAGEMENT = b"amq.leveret.management"  # where core/management/requests.py is asked: no client can declare such a queue
-
-COUNTERS = (
-    "connections",
-    "connections_refused",
-    "strangers_closed",
-    "logins_refused",
-    "addresses_refused",
-    "access_refused",
-    "published",
-    "delivered",
-    "delayed",
-    "settled",
-    "returned",
-    "unroutable",
-    "alternate_routed",
-    "lost_on_purpose",
-    "redelivered",
-    "rejected",
-    "purged",
-    "held",
-    "internal_errors",
-    "expired",
-    "queues_expired",
-    "dropped_head",
-    "rejected_publishes",
-    "dead_lettered",
-    "dead_letters_lost",
-    "delivery_limit",
-    "deduplicated",
-    "replaced",
-    "settle_timeouts",
-    "commits",
-    "rollbacks",
-    "blocked",
-    "channel_errors",
-    "connection_errors",
-    "dropped_with_queue",
-    "retained_out",
-    "stream_duplicates",
-    "readers_overtaken",
-    "consumers_cancelled",
-    "management_requests",
-    "management_failures",
-    "moved",
-    "poisoned",
-    "poison_dropped",
-    "publishers_blocked",
-    "staged_expired",
-    "stream_dropped",
-)
 
 
 def nothing(sentence, is_fault=False):
@@ -108,6 +59,7 @@ class Broker:
         self.tables = Tables(limits, engine.chosen)
         self.exchanges: "Any" = {}  # by name
         self.queues: "Any" = {}
+        self.queue_list: "Any" = None  # see `listed`
         self.queue_objects: "Any" = {}  # by record handle
         self.topology = Topology(self)
         self.consumers = Consumers(self)
@@ -152,13 +104,17 @@ class Broker:
         self.bridges = {}  # name -> (uptime of the report, the bridge's report): core/bridge/requests.py
 
     def tick(self, now, seconds):
-        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Folds flat counters, runs time-based rules. Never raises."""
+        """Time passes: `now` in wrapping milliseconds, `seconds` since 1970. Never raises."""
+        self.pass_time(now, max(seconds - EPOCH, 0))
+
+    def pass_time(self, now, seconds):
+        """As `tick`, with `seconds` since 2020: folds flat counters, runs time-based rules. It takes no heap when nothing happens."""
         if self.began_ms is None:
             self.began_ms = self.uptime_ms + max(elapsed(now, self.now), 0)
         self.uptime_ms += max(elapsed(now, self.now), 0)
         self.now = self.tables.state[layout.STATE_NOW] = now
         self.uptime_s = self.tables.state[layout.STATE_UPTIME] = self.uptime_ms // 1000
-        self.seconds = self.tables.state[layout.STATE_SECONDS] = max(seconds - EPOCH, 0)
+        self.seconds = self.tables.state[layout.STATE_SECONDS] = seconds
         try:
             jump = self.ages.tick(self.seconds, self.uptime_ms)
             if jump:
@@ -183,24 +139,8 @@ class Broker:
             self.journal.define(definition_records.clock_definition(self.ages))
 
     def fold_counters(self):
-        """Add the frequent counters, which the flat state holds, to the others."""
-        state = self.tables.state
-        for name, place in (
-            ("published", layout.STATE_PUBLISHED),
-            ("delivered", layout.STATE_DELIVERED),
-            ("settled", layout.STATE_SETTLED),
-            ("expired", layout.STATE_EXPIRED),
-            ("dropped_head", layout.STATE_DROPPED_HEAD),
-            ("rejected", layout.STATE_REJECTED),
-            ("alternate_routed", layout.STATE_ALTERNATE),
-            ("redelivered", layout.STATE_REDELIVERED),
-        ):
-            self.counters[name] += state[place]
-            state[place] = 0
-        counts = self.tables.counts
-        for name in counts:
-            self.counters[name] += counts[name]
-            counts[name] = 0
+        """Add the frequent counters to the others."""
+        fold(self.tables, self.counters)
 
     def note_readers(self):
         """Write the offsets that streams keep for their readers to the log, so that a power cut costs readers a second."""
@@ -229,6 +169,8 @@ class Broker:
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
         for queue in turns.in_turn(self):
+            if self.queues.get(queue.name) is not queue:
+                continue  # the rules of another queue have removed this one
             try:
                 if queue.rules is not None:
                     queue.rules.tick(self, queue)
@@ -237,10 +179,17 @@ class Broker:
             except Exception as error:  # an error of ours is this queue's alone
                 self.guard.queue_failed(queue, error)
         self.dead_letters.retry()
-        for kept in (self.contents, self.beyond):
-            if kept is not None:
-                kept.tick()
+        if self.contents is not None:
+            self.contents.tick()
+        if self.beyond is not None:
+            self.beyond.tick()
         self.guard.tick()
+
+    def listed(self):
+        """All queues in a list that stays as it is when some come or go: then another is made."""
+        if self.queue_list is None:
+            self.queue_list = list(self.queues.values())
+        return self.queue_list
 
     def due_in(self, now):
         """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""
@@ -265,7 +214,7 @@ class Broker:
         self.waiting.run(self)
         self.tables.state[layout.STATE_DUE] = 0
         for queue in turns.in_turn(self):
-            if queue.rules is not None and queue.rules.expiry is not None:
+            if queue.rules is not None and queue.rules.expiry is not None and self.queues.get(queue.name) is queue:
                 try:
                     queue.rules.expiry.tick(self, queue)
                 except Exception as error:  # an error of ours is this queue's alone

@@ -148,21 +148,31 @@ class Guard:
 
     def tick(self):
         """Time passes: try again what has failed."""
-        for row in self.failing:
-            self.broker.activate(row[0])
-        self.failing = [row for row in self.failing if self.broker.uptime_ms - row[2] < AGAIN_MS]
         broker = self.broker
+        if self.failing:
+            self.turn_again()
         if (
             self.aside != layout.NONE or self.ended or self.jobs or broker.policies.failed
         ) and broker.uptime_ms - self.tried_at >= AGAIN_MS:
-            self.tried_at = broker.uptime_ms
-            broker.jobs += self.jobs
-            self.jobs = []
-            broker.policies.again()
-            self.ended = [each for each in self.ended if not each.gives_back()]
-            entries = self.broker.tables.entries
-            entry, self.aside = self.aside, layout.NONE
-            while entry != layout.NONE:
-                behind = entries[entry + layout.ENTRY_NEXT]
-                self.put_away(self.broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]], entry, None)
-                entry = behind
+            self.try_again()
+
+    def turn_again(self):
+        """Queues that have failed lately have turns."""
+        for row in self.failing:
+            self.broker.activate(row[0])
+        self.failing = [row for row in self.failing if self.broker.uptime_ms - row[2] < AGAIN_MS]
+
+    def try_again(self):
+        """Jobs, policies, ended connections and messages aside have another try."""
+        broker = self.broker
+        self.tried_at = broker.uptime_ms
+        broker.jobs += self.jobs
+        self.jobs = []
+        broker.policies.again()
+        self.ended = [each for each in self.ended if not each.gives_back()]
+        entries = broker.tables.entries
+        entry, self.aside = self.aside, layout.NONE
+        while entry != layout.NONE:
+            behind = entries[entry + layout.ENTRY_NEXT]
+            self.put_away(broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]], entry, None)
+            entry = behind

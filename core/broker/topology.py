@@ -218,6 +218,7 @@ class Topology:
             made = self.queue_at(handle, connection, name, durable, exclusive, auto_delete, arguments)
         except Exception:  # all of it or nothing
             self.queues.pop(name, None)
+            self.broker.queue_list = None
             self.queue_objects.pop(handle, None)
             give(tables.queues, tables.queue_pool, 0, handle)
             raise
@@ -243,6 +244,7 @@ class Topology:
             made.is_own = True
         made.declared_by = connection
         self.queues[name] = made
+        broker.queue_list = None
         self.queue_objects[handle] = made
         broker.policies.apply_to_queue(broker, made)
         if durable and not exclusive and broker.journal is not None:
@@ -306,6 +308,7 @@ class Topology:
         if queue.owner is not None:
             queue.owner.exclusive_queues.remove(queue)
         del self.queues[queue.name]
+        broker.queue_list = None
         queue.rules = None
         queue.update_plain()
         self.tables.queues[queue.handle + layout.QUEUE_IDENTITY] = 0  # no copy is made of what is left

@@ -4,6 +4,8 @@ from ..limits import REPLY_ROOM
 from ..shim import copy, octets
 from . import hot
 
+EMPTY = memoryview(b"")  # a view that is made anew is heap on a board
+
 
 class SendBuffer:
     """`size` octets. `octets` is the view to write into, behind `end`; `slot`: of the port's loop that sends it."""
@@ -94,7 +96,7 @@ class SendBuffer:
 
     def pending(self):
         """The view of what waits to be sent."""
-        return self.octets[self.start : self.end]
+        return self.octets[self.start : self.end] if self.end else EMPTY
 
     def sent(self, count):
         """The first `count` octets of `pending` are gone."""

@@ -51,16 +51,14 @@ def serve(broker, queue):
 
 
 def in_turn(broker):
-    """All queues, as long as they are there: another one's rules may remove them. Of those with more expired messages than the last check
-    of lifetimes had room for another one is the first."""
-    queues = list(broker.queues.values())
+    """All queues in a list; some may be gone when their turn comes, because another one's rules may remove them. Of those with more
+    expired messages than the last check of lifetimes had room for another one is the first."""
+    queues = broker.listed()
     if broker.overdue is not None and broker.overdue in queues:
         behind = queues.index(broker.overdue) + 1
         queues = queues[behind:] + queues[:behind]
     broker.overdue = None
-    for queue in queues:
-        if broker.queues.get(queue.name) is queue:
-            yield queue
+    return queues
 
 
 def go_round(broker, turns, deliveries):

@@ -15,6 +15,7 @@ check fails. The meaning of frames is link.py's, the work on each octet stuffing
 
 import binascii
 from array import array
+from struct import pack_into
 
 from ..shim import const
 from . import stuffing
@@ -73,7 +74,9 @@ class FrameChecks:
 
     def of(self, octets, size, value, check_size):
         """The check, of `check_size` octets, of octets[0:size]; `value` is the check of the octets before them."""
-        return binascii.crc32(octets[:size], value) if check_size == 4 else self.form.check_16(octets, size, value)
+        if check_size == 4:
+            return binascii.crc32(octets if size == len(octets) else octets[:size], value)
+        return self.form.check_16(octets, size, value)
 
     def clear(self):
         """Forget the session."""
@@ -106,6 +109,7 @@ class FrameReader:
         self.octets = memoryview(bytearray(HEADER_SIZE + payload_size_max + 4))
         self.size = 0
         self.bad_count = 0
+        self._check = bytearray(4)  # a number of 32 bits is heap on a board, and so is each part of it
         self._checks = checks
         self._numbers = array("i", (0, len(self.octets), 0, 0))
         self._octets_at = checks.form.octets(self.octets)
@@ -141,12 +145,12 @@ class FrameReader:
             self.bad_count += 1
 
     def _check_holds(self, size, check_size):
-        octets = self.octets
-        low = octets[size] | octets[size + 1] << 8
-        value = self._checks.of(octets, size, self._checks.seed_of(octets[0]), check_size)
-        if check_size == 2:
-            return value == low
-        return value & 0xFFFF == low and value >> 16 == octets[size + 2] | octets[size + 3] << 8
+        octets, check = self.octets, self._check
+        pack_into("<I", check, 0, self._checks.of(octets, size, self._checks.seed_of(octets[0]), check_size))
+        for place in range(check_size):
+            if check[place] != octets[size + place]:
+                return False
+        return True
 
 
 class FrameWriter:
@@ -196,14 +200,8 @@ class FrameWriter:
 
     def finish(self):
         """End the frame: the payload is complete."""
-        check = self._check
-        value = self._value
-        check[0] = value & 0xFF
-        check[1] = value >> 8 & 0xFF
-        if self._check_size == 4:
-            check[2] = value >> 16 & 0xFF
-            check[3] = value >> 24
-        self._stuff(check, self._check_size)
+        pack_into("<I", self._check, 0, self._value)
+        self._stuff(self._check, self._check_size)
         self.octets[self.end] = _FLAG
         self.end += 1
 

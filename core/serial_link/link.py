@@ -209,7 +209,7 @@ class Link:
                 writer.start = writer.end = 0
                 self._compose()
                 writer.line_silent = writer.end == 0
-        return writer.octets[writer.start : writer.end]
+        return self._nothing if writer.start == writer.end else writer.octets[writer.start : writer.end]
 
     def sent(self, size):
         self._writer.start += size

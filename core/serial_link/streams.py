@@ -26,6 +26,7 @@ _NUMBER_MASK = const(0x3F)
 _HEADER_SIZE = const(3)
 _PIECE_MIN = const(16)  # no record is begun for less room
 
+EMPTY = memoryview(b"")
 STREAM_COUNT_MAX = 64
 ROOM_MAX = 32768
 
@@ -123,7 +124,7 @@ class Streams:
     def pending(self):
         if self._end - self._start < self._record_size:
             self._top_up()
-        return self._out[self._start : self._end]
+        return EMPTY if self._start == self._end else self._out[self._start : self._end]
 
     def sent(self, size):
         self._start += size

@@ -8,7 +8,7 @@ tries one address of a name, in turn.
 
 import socket
 
-from ..tcp import SocketStream, would_block
+from ..sockets import SocketStream, would_block
 
 if False:  # for the type checker alone
     from typing import Any

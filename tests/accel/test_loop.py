@@ -8,7 +8,8 @@ from peer import Peer, content, encoded, new_broker
 
 from leveret.core.memory.layout import EPOCH
 from leveret.ports import clock
-from leveret.ports.tcp import Loop, SocketStream
+from leveret.ports.sockets import SocketStream
+from leveret.ports.tcp import Loop
 
 
 class Endless:

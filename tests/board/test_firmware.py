@@ -22,7 +22,7 @@ from leveret.firmware import clock, gateway, interface, line, settings, watchdog
 from leveret.firmware.say import CannotStart
 from leveret.firmware.sensor import Sensor
 from leveret.ports.clock import seconds
-from leveret.ports.tcp import SocketStream
+from leveret.ports.sockets import SocketStream
 from leveret.tools import boards
 
 

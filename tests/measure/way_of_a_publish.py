@@ -21,7 +21,8 @@ from leveret.core.broker import engine  # noqa: E402 - the path above has to be 
 from leveret.core.broker.broker import Broker  # noqa: E402 - the path above has to be set first
 from leveret.core.connection.connection import Connection  # noqa: E402 - the path above has to be set first
 from leveret.core.limits import BOARD, Limits  # noqa: E402 - the path above has to be set first
-from leveret.ports.tcp import Loop, SocketStream  # noqa: E402 - the path above has to be set first
+from leveret.ports.sockets import SocketStream  # noqa: E402 - as above
+from leveret.ports.tcp import Loop  # noqa: E402 - the path above has to be set first
 
 PAGE = os.path.join(ROOT, "core", "DESIGN.md")
 BEGIN, END = "<!-- way: written by tests/measure/way_of_a_publish.py -->", "<!-- end of way -->"

@@ -1,6 +1,6 @@
 """Lays out a directory as a device's file system: what the tests find under MicroPython, on both builds.
 
-    /lib/leveret/core, /lib/leveret/ports   the sources, .py only; not ports/spark, which runs where Java does
+    /lib/leveret/core, ports, firmware      the sources, .py only; not ports/spark, which runs where Java does
     /lib/*.py                               the runner's own files for the inside
     /tests/unit, /tests/memory, ...         the test files' directories as in the source tree, /tests/unit and /tests/vectors in any case
 
@@ -41,6 +41,7 @@ def make(stage, test_directories=()):
     library = os.path.join(stage, "lib")
     copy_tree(os.path.join(ROOT, "core"), os.path.join(library, "leveret", "core"), (".py",))
     copy_tree(os.path.join(ROOT, "ports"), os.path.join(library, "leveret", "ports"), (".py",), leave_out=("spark",))
+    copy_tree(os.path.join(ROOT, "firmware"), os.path.join(library, "leveret", "firmware"), (".py",))
     for name in INSIDE:
         if os.path.exists(os.path.join(HERE, name)):
             shutil.copyfile(os.path.join(HERE, name), os.path.join(library, name))

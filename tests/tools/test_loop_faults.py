@@ -8,8 +8,10 @@ import pytest
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
-from leveret.ports import tcp
-from leveret.ports.tcp import Loop, SocketStream
+from leveret.firmware.rounds import Rounds
+from leveret.ports import slots
+from leveret.ports.sockets import SocketStream
+from leveret.ports.tcp import Loop
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 
@@ -21,10 +23,10 @@ class Fault(Exception):
 class Served:
     """A broker behind a loop, and what it told."""
 
-    def __init__(self):
+    def __init__(self, kind):
         self.told = []
         self.broker = Broker(Limits(**dict(BOARD, connection_count_max=8)), b"loop", None, self.told.append)
-        self.loop = Loop(8, self.broker)
+        self.loop = kind(8, self.broker)
         _, self.port = self.loop.listen("127.0.0.1", 0, self.accept)
         self.made = []
 
@@ -71,10 +73,10 @@ class Served:
         raise AssertionError("the stream does not end")
 
 
-@pytest.fixture
-def served():
-    """A broker behind a loop."""
-    made = Served()
+@pytest.fixture(params=[Loop, Rounds])
+def served(request):
+    """A broker behind a computer's loop, and behind a board's."""
+    made = Served(request.param)
     yield made
     made.loop.close()
 
@@ -144,12 +146,12 @@ def test_an_endpoint_that_the_loop_cannot_serve_is_told_that_its_peer_is_gone(se
 def test_a_round_that_raises_is_not_the_end_until_nothing_works_any_more(served, monkeypatch):
     """A fault of the loop's own is told; one that never ends is raised, rather than to spin for ever."""
     with monkeypatch.context() as patch:
-        patch.setattr(served.loop, "read_bulky", raising)
+        patch.setattr(served.loop, "read_bulky", raising, raising=False)
         patch.setattr(served.loop, "deliver", raising)
         served.loop.step(0)
     assert served.broker.counters["internal_errors"] == 1 and served.serves()
     monkeypatch.setattr(served.loop, "deliver", raising)
-    monkeypatch.setattr(tcp, "_FAILURES_MAX", 3)
+    monkeypatch.setattr(slots, "_FAILURES_MAX", 3)
     served.loop.step(0)
     served.loop.step(0)
     with pytest.raises(Fault):
@@ -164,7 +166,7 @@ def test_rounds_that_raise_count_in_a_row_only(served, monkeypatch):
         if raising[0]:
             raise Fault
 
-    monkeypatch.setattr(tcp, "_FAILURES_MAX", 3)
+    monkeypatch.setattr(slots, "_FAILURES_MAX", 3)
     monkeypatch.setattr(served.loop, "round", round_of)
     for _ in range(2):
         served.loop.step(0)
@@ -177,8 +179,9 @@ def test_rounds_that_raise_count_in_a_row_only(served, monkeypatch):
         served.loop.step(0)
 
 
-def test_a_loop_without_a_free_slot_takes_no_stream():
-    loop = Loop(1)
+@pytest.mark.parametrize("kind", [Loop, Rounds])
+def test_a_loop_without_a_free_slot_takes_no_stream(kind):
+    loop = kind(1, Broker(Limits(**BOARD), b"loop"))
     one, other = socket.socketpair()
     loop.add(SocketStream(one, "one"), Endpoint())
     with pytest.raises(OSError, match="all 1 stream slots are taken"):

@@ -1,6 +1,6 @@
 """Everything counts: a counter for each refusal, drop, return, dead letter, redelivery, expiry, block; each is moved by what it counts.
 
-CASES has, for every counter of broker.COUNTERS, what makes it move and by how much. A counter that somebody adds needs its case here.
+CASES has, for every counter of counters.COUNTERS, what makes it move and by how much. A counter that somebody adds needs its case here.
 """
 
 import peer_file
@@ -9,7 +9,7 @@ from peer_file import FilePeer, broker_of
 
 from leveret.core.access.permissions import User
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
-from leveret.core.broker.broker import COUNTERS
+from leveret.core.broker.counters import COUNTERS
 from leveret.core.connection.connection import Connection
 from leveret.core.management.overview import counters
 from leveret.core.stream.stream import EPOCH

@@ -1,0 +1,270 @@
+"""The board's loop with MicroPython's heap locked when there is nothing to do, and what a message leaves on its way through it.
+
+Streams and poll are doubles here (the WebAssembly build has no sockets): octets that wait, and a list. What they make themselves is taken
+before. The heap's collector rests while octets are counted.
+"""
+
+import gc
+import sys
+
+import micropython
+from device_heap_lock import ACK, OPENING, PUBLISH, allocates, method_frame
+
+from leveret.core.broker.broker import Broker
+from leveret.core.connection.connection import Connection
+from leveret.core.limits import BOARD, Limits
+from leveret.core.serial_link.link import Link
+from leveret.firmware import rounds
+from leveret.firmware.rounds import Rounds
+
+WORD = 8 if sys.maxsize > 0x7FFFFFFF else 4
+MESSAGES = 50
+SOCKET_MAX = 8 * WORD  # octets of heap that a message may leave with its acknowledgement; measured in 32-bit objects: 16 over a socket
+LINE_MAX = 108 * WORD  # and 404 over a serial line, whose frames have checks of 32 bits
+
+
+class Clock:
+    """Fifty milliseconds pass between two looks: rules of queues and ticks of endpoints come to their turns."""
+
+    ms = 0
+
+    def now_ms(self):
+        self.ms = (self.ms + 50) & 0x3FFFFFFF
+        return self.ms
+
+    def since_2020(self):
+        return 200000000 + self.ms // 1000
+
+
+class Poll:
+    """What `ipoll` gives: the streams that have octets."""
+
+    def __init__(self):
+        self.there = []
+
+    def register(self, pollable, flags):
+        self.there.append((pollable, rounds.IN))
+
+    def unregister(self, pollable):
+        self.there = [each for each in self.there if each[0] is not pollable]
+
+    def modify(self, pollable, flags):
+        pass
+
+    def ipoll(self, wait_ms):
+        return self.there
+
+
+class Stream:
+    """Octets to be read from `given`, up to `size`; what is written is counted."""
+
+    name = "double"
+
+    def __init__(self, room=1024):
+        self.pollable = self
+        self.given = bytearray(room)
+        self.size = self.taken = self.written = 0
+        self.kept = None  # a bytearray that keeps what is written
+        self.kept_size = 0
+
+    def put(self, octets):
+        for index in range(len(octets)):
+            self.given[index] = octets[index]
+        self.size = len(octets)
+        self.taken = 0
+
+    def read_into(self, view):
+        count = 0
+        while count < len(view) and self.taken < self.size:
+            view[count] = self.given[self.taken]
+            self.taken += 1
+            count += 1
+        return count or None
+
+    def write(self, view):
+        self.written += len(view)
+        if self.kept is not None:
+            for octet in range(len(view)):
+                self.kept[self.kept_size] = view[octet]
+                self.kept_size += 1
+        return len(view)
+
+    def close(self):
+        pass
+
+
+def made():
+    """(loop, broker): nobody is connected."""
+    rounds.clock = Clock()
+    broker = Broker(Limits(**BOARD), b"rounds")
+    loop = Rounds(3, broker)
+    loop.poller = Poll()
+    loop.wait = loop.poller.ipoll
+    return loop, broker
+
+
+CONSUME = method_frame(1, 60, 20, b"\x00\x00\x05queue\x01c\x00\x00\x00\x00\x00")
+
+
+def connected(loop, broker):
+    """A stream whose client has logged in and consumes from the queue that it publishes to."""
+    stream = Stream()
+    loop.add(stream, Connection(broker))
+    for octets in OPENING + (CONSUME,):
+        before = stream.written
+        stream.put(octets)
+        while stream.written == before:
+            loop.step(0)
+    return stream
+
+
+def idle(loop):
+    for _ in range(100):
+        loop.round(0)
+
+
+def test_rounds_without_anything_to_do_take_no_heap():
+    loop, broker = made()
+    connected(loop, broker)
+    loop.add(Stream(), Link(lambda: None, 7))
+    idle(loop)
+    assert not allocates(idle, loop)
+    assert broker.counters["internal_errors"] == 0 and len(loop.used) == 2
+
+
+class Counted:
+    """Steps of a loop, and the octets of heap that they leave."""
+
+    def __init__(self, loop):
+        self.loop = loop
+        self.left = 0
+
+    def step(self):
+        before = gc.mem_alloc()
+        self.loop.step(0)
+        self.left += gc.mem_alloc() - before
+
+
+def left_by(loop, exchange):
+    """Octets of heap that a message with its acknowledgement leaves: `exchange(step)` moves one."""
+    counted = Counted(loop)
+    exchange(counted.step)  # the first of a route is looked at, and remembered
+    counted.left = 0
+    gc.collect()
+    gc.disable()
+    for _ in range(MESSAGES):
+        exchange(counted.step)
+    gc.enable()
+    return counted.left // MESSAGES
+
+
+def test_a_message_over_a_socket_leaves_little():
+    loop, broker = made()
+    stream = connected(loop, broker)
+
+    def exchange(step):
+        for octets in (PUBLISH, ACK):
+            stream.put(octets)
+            step()
+            step()
+
+    left = left_by(loop, exchange)
+    broker.fold_counters()
+    assert broker.counters["delivered"] == MESSAGES + 1
+    assert left <= SOCKET_MAX, "a message leaves %d octets of garbage" % left
+
+
+class Far:
+    """The client at the other end of a line: what it is to send, and how much it has heard."""
+
+    closed = False
+
+    def __init__(self):
+        self.room = memoryview(bytearray(1024))
+        self.waiting = memoryview(b"")
+        self.heard = 0
+
+    def writable(self):
+        return self.room
+
+    def received(self, size):
+        self.heard += size
+
+    def pending(self):
+        return self.waiting
+
+    def sent(self, size):
+        self.waiting = self.waiting[size:]
+
+    def tick(self, now):
+        pass
+
+
+class Line:
+    """The board's end of a serial line in a loop, and the other end, which a client has."""
+
+    def __init__(self, loop, broker):
+        self.far = Far()
+        self.peer = Link(lambda: self.far, 9, True, 1024, 512)
+        self.stream = Stream(2048)
+        self.stream.kept = bytearray(4096)
+        loop.add(self.stream, Link(lambda: Connection(broker), 7, False, 1024, 512))
+
+    def carry(self, step):
+        """Octets go both ways until nothing moves."""
+        for _ in range(20):
+            self.peer.tick(rounds.clock.ms)
+            sent = 0
+            octets = self.peer.pending()
+            if len(octets):
+                sent = len(octets)
+                self.stream.put(octets)
+                self.peer.sent(sent)
+            step()
+            size, self.stream.kept_size = self.stream.kept_size, 0
+            at = 0
+            while at < size:
+                view = self.peer.writable()
+                count = min(len(view), size - at)
+                view[:count] = memoryview(self.stream.kept)[at : at + count]
+                self.peer.received(count)
+                at += count
+            if not sent and not size:
+                return
+
+
+def test_a_message_over_a_serial_line_leaves_little():
+    loop, broker = made()
+    line = Line(loop, broker)
+
+    def say(octets, step):
+        line.far.waiting = memoryview(octets)
+        line.carry(step)
+
+    def step():
+        loop.step(0)
+
+    for _ in range(10):
+        line.carry(step)
+    for octets in OPENING + (CONSUME,):
+        heard = line.far.heard
+        say(octets, step)
+        assert line.far.heard > heard
+
+    def exchange(step):
+        say(PUBLISH, step)
+        say(ACK, step)
+
+    left = left_by(loop, exchange)
+    broker.fold_counters()
+    assert broker.counters["delivered"] == MESSAGES + 1
+    assert left <= LINE_MAX, "a message leaves %d octets of garbage" % left
+
+
+def test_the_lock_would_notice_a_view():
+    loop, broker = made()
+    stream = connected(loop, broker)
+    stream.put(PUBLISH)
+    micropython.heap_lock()
+    micropython.heap_unlock()
+    assert allocates(memoryview, stream.given)
