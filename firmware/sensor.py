@@ -1,27 +1,31 @@
-"""An on-board sensor as an example: reads ADC pins and I2C registers and publishes JSON through the local broker, without a socket.
+"""An on-board sensor as an example: reads ADC pins and I2C registers and publishes JSON into the broker, without a connection.
 
     "sensor": {"queue": "sensors", "every_ms": 1000, "keep": 100,
                "adc": {"light": 26},                               pin; 0 to 65535
                "i2c": [{"name": "celsius", "bus": 0, "scl": 5, "sda": 4, "address": 72, "register": 0, "size": 2, "scale": 0.0078125}]}
 
 A message is {"gateway": name, "time": seconds since 1970, "number": counted from 1, name: value, ...}; a sensor that does not answer is
-null, and said once on the console. The queue is declared durable, keeps the newest `keep` messages, and each is published with a confirm:
-the sensor counts messages that the broker refuses, and goes on with newer ones.
+null, and said once on the console. The queue is declared durable and keeps the newest `keep` messages. What the broker has no room for, or
+refuses, is counted, and newer ones are published. A message is in the log, where there is one, with the log's next commit.
 """
 
 import json
 
-from ..core.amqp_0_9.client.events import Events
+from ..core.broker import whole
+from ..core.errors import ProtocolError
+from ..core.memory.layout import KIND_DURABLE, NONE
+from ..core.message.formats import BASIC
+from ..core.outcomes import NO_ROOM, REFUSED, nobody
 from ..core.shim import elapsed
 from ..ports.clock import seconds
 from . import hardware
-from .local import Local
 
 QUEUE = "sensors"
 EVERY_MS = 1000
 KEEP = 100
-AGAIN_MS = 5000  # after the broker has closed the connection or the channel
-PERSISTENT = {"content_type": "application/json", "delivery_mode": 2}
+AGAIN_MS = 5000  # after the queue could not be declared
+PROPERTIES = b"\x90\x00\x10application/json\x02"  # content-type and delivery-mode (0-9-1 section 1.8.1), 2: persistent
+COLUMNS = (BASIC | KIND_DURABLE, NONE)
 
 
 class Adc:
@@ -65,7 +69,7 @@ def inputs(wanted):
     return analog + [(each["name"], I2c(each)) for each in wanted.get("i2c", [])]
 
 
-class Sensor(Events):
+class Sensor:
     """Publishes what `inputs` read, as the settings' `sensor` says. `say` takes a sentence."""
 
     def __init__(self, broker, name, wanted, say, sources=None):
@@ -75,51 +79,52 @@ class Sensor(Events):
         self.every_ms = wanted.get("every_ms", EVERY_MS)
         self.keep = wanted.get("keep", KEEP)
         self.say = say
-        self.published = self.confirmed_count = self.refused_count = self.missed_count = 0
+        self.published = self.refused_count = self.missed_count = 0
         self.trouble = ""
         self._silent = set()  # inputs that did not answer last time
         self._broker = broker
-        self._local = Local(broker, self)
-        self._channel = self._local.client.channels[1]
-        self._ready = False
-        self._failed_at = None  # when the broker closed the channel or the connection
+        self._declared = False
+        self._failed_at = None  # when it could not be
         self._read_at = None
 
     def step(self, now):
-        """Publish when it is time; move waiting octets."""
-        if self._local.client.closed:
-            self._again(now)
-        elif self._channel.state == "closed" and self._local.client.state == "open" and self._waited(now):
-            self._channel.open()
-        elif self._ready and (self._read_at is None or elapsed(now, self._read_at) >= self.every_ms):
+        """Publish when it is time."""
+        if self._read_at is not None and elapsed(now, self._read_at) < self.every_ms:
+            return
+        if self._declared and self.queue in self._broker.queues or self._declare(now):
             self._read_at = now
             self._publish()
-        while self._local.step(now):
-            pass
 
-    def _waited(self, now):
-        """False for AGAIN_MS after a failure."""
-        if self.trouble and self._failed_at is None:
-            self._failed_at = now
+    def _declare(self, now):
+        """Declare the queue, or fail for AGAIN_MS: true when it is there."""
         if self._failed_at is not None and elapsed(now, self._failed_at) < AGAIN_MS:
             return False
+        self._failed_at = now
+        try:
+            self._broker.topology.declare_queue(nobody, self.queue, False, True, False, False, {"x-max-length": self.keep})
+        except ProtocolError as error:
+            self._fail(error.text)
+            return False
         self._failed_at = None
+        self._declared = True
+        self.trouble = ""
         return True
-
-    def _again(self, now):
-        """Make a new connection for the one that the broker has closed."""
-        if self._waited(now):
-            self._local = Local(self._broker, self)
-            self._channel = self._local.client.channels[1]
 
     def _publish(self):
         values = {"gateway": self.name, "time": seconds(), "number": self.published + 1}
         for name, source in self.inputs:
             values[name] = self._value(name, source)
-        if self._channel.basic_publish("", self.queue, json.dumps(values).encode("utf-8"), PERSISTENT):
-            self.published += 1
+        body = json.dumps(values).encode("utf-8")
+        if len(body) > self._broker.limits.content_size_max:
+            self._fail("its messages have %d octets: raise content_size_max" % len(body))
+            return
+        outcome = whole.publish(self._broker, "", self.queue.encode("utf-8"), PROPERTIES, COLUMNS, body)
+        if outcome == NO_ROOM:
+            self.missed_count += 1
+        elif outcome == REFUSED:
+            self.refused_count += 1
         else:
-            self.missed_count += 1  # no room now: the broker is full, or the last ones are not confirmed yet
+            self.published += 1
 
     def _value(self, name, source):
         try:
@@ -132,34 +137,7 @@ class Sensor(Events):
         self._silent.discard(name)
         return value
 
-    # Reports of the client
-
-    def opened(self):
-        self._channel.open()
-
-    def replied(self, channel, name, arguments):
-        if name == "channel_open_ok":
-            channel.confirm_select()
-        elif name == "confirm_select_ok":
-            channel.queue_declare(self.queue, durable=True, arguments={"x-max-length": self.keep})
-        elif name == "queue_declare_ok":
-            self._ready = channel.state == "open"
-            self.trouble = ""
-
-    def confirmed(self, channel, sequence, positive):
-        if positive:
-            self.confirmed_count += 1
-        else:
-            self.refused_count += 1
-
-    def channel_closed(self, channel, code, text):
-        self._fail("%d %s" % (code, text))
-
-    def ended(self, code, text):
-        self._fail("%d %s" % (code, text))
-
     def _fail(self, text):
-        self._ready = False
         if text != self.trouble:
             self.say("the sensor cannot publish: %s" % text)
         self.trouble = text

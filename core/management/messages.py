@@ -2,12 +2,11 @@
 properties come as octets of a format (message/formats.py) with the columns that they say."""
 
 from ..access.permissions import READ, WRITE, check
-from ..broker import getting
+from ..broker import getting, whole
 from ..errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout
 from ..message import reading
-from ..message.route import pack
-from ..outcomes import NO_ROOM, UNROUTABLE, nobody
+from ..outcomes import nobody
 
 
 def publish(broker, user, exchange_name, key, octets, columns, body):
@@ -25,24 +24,7 @@ def publish(broker, user, exchange_name, key, octets, columns, body):
     ):
         if len(octets_) > most:
             raise ProtocolError(CONTENT_TOO_LARGE, "%s of %d octets; this broker takes %d" % (part, len(octets_), most))
-    tables = broker.tables
-    route = pack(exchange_name.encode("utf-8"), key)
-    blocks = tables.blocks_for(len(route) + len(octets) + len(body))
-    if not tables.has_room(blocks, 1):
-        broker.make_room(blocks)
-        if not tables.has_room(blocks, 1):
-            return NO_ROOM
-    message = tables.new_message(route, len(octets), len(body), broker.seconds, columns[0], columns[1])
-    try:
-        tables.append(message, octets, 0, len(octets))
-        tables.append(message, body, 0, len(body))
-        outcome = broker.publish(message, exchange_name, key)
-    finally:
-        tables.release(message)
-    if outcome != NO_ROOM:
-        tables.state[layout.STATE_PUBLISHED] = (tables.state[layout.STATE_PUBLISHED] + 1) & layout.MASK
-        broker.counters["unroutable"] += 1 if outcome == UNROUTABLE else 0
-    return outcome
+    return whole.publish(broker, exchange_name, key, octets, columns, body)
 
 
 class Holder:
