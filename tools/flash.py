@@ -22,7 +22,7 @@ import socket
 import sys
 import time
 
-from . import boards, flash_files, flash_settings
+from . import boards, flash_files, flash_settings, wear
 from .usage import UsageError
 
 VERSION_MIN = (1, 24, 0)
@@ -310,8 +310,11 @@ def start(place, port):
     return 0
 
 
-def warn(settings):
+def warn(settings, facts):
     """Remarks on surprises that a user would meet later."""
+    lasts = wear.told(settings, facts.size)
+    if lasts:
+        say("what is kept: " + lasts)
     if "listen" in settings and not settings.get("users"):
         say("nobody can log in over the network yet, because guest may only come over the cable: name users with [[user]] in --config")
 
@@ -349,7 +352,7 @@ def work(place, board, options):
             say(f"  would remove {path}")
         place.restart()
         return 0
-    warn(settings)
+    warn(settings, facts)
     if difference.none():
         say(f"all {len(difference.same)} files are there already")
     else:
