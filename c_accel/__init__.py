@@ -229,6 +229,10 @@ class Engine:
             self.round.rows[place * ROW_SIZE + at] = consumer.handle | (LAST_OF_PRIORITY if ends else 0)
         self.round.row_counts[place] = count
 
+    def hand_over(self, queue):
+        """Have Python make each delivery of a queue, until `see_queue`."""
+        self.round.row_counts[queue.handle // layout.QUEUE_WIDTH] = 0
+
     def learn_letter(self, broker, queue, reason, route, known, targets):
         """A dead letter without a history to read was made (core/queue/letters.py): have C make others like it."""
         from . import burying  # there is no C module on some machines

@@ -2,6 +2,8 @@
 
     close-connection {"name" or "of_user", "reason"}     closes connections with the protocol's words; "closed": how many (administrator;
                                 their own: everybody)
+    trace {"on", "exchanges", "queues"}     the firehose (ports/events/firehose.py), for those with these names, or all; each time anew
+                                (administrator)
     drain {"keep"}              no client comes in any more, and those that are there are told to go, but for the connection of that name;
                                 "left": how many are still there (administrator)
     look {"queue", "count"}     what is at the head of a queue, as if nobody had looked; "messages", with bodies in base64 that are cut to
@@ -31,6 +33,9 @@ class Port(Protocol):
 
     def drain(self) -> None:
         """No client comes in any more."""
+
+    def trace(self, is_on: bool, exchanges: list[str] | None, queues: list[str] | None) -> None:
+        """Turn the firehose on, for those with these names (None: all), or off."""
 
     def reload(self) -> int:
         """Begin to read the configuration file anew: the number of this reading. Raises ProtocolError where there is none."""
@@ -79,6 +84,21 @@ def drain(broker: Any, request: dict[str, Any]) -> str:
         if not each.ending:
             shut(each, "the broker is being drained for maintenance")
     return str(json_text({"ok": True, "left": len(others)}))
+
+
+def trace(broker: Any, request: dict[str, Any]) -> str:
+    """Turn the firehose on or off."""
+    is_on = request.get("on")
+    if not isinstance(is_on, bool):
+        raise ValueError("trace needs on: true or false")
+    chosen = []
+    for key in ("exchanges", "queues"):
+        names = request.get(key)
+        if names is not None and (not isinstance(names, list) or any(not isinstance(name, str) for name in names)):
+            raise ValueError(f"{key} of trace is not a list of names")
+        chosen.append(names)
+    broker.port.trace(is_on, *chosen)
+    return str(json_text({"ok": True}))
 
 
 def look(broker: Any, request: dict[str, Any]) -> str:
@@ -134,6 +154,7 @@ def reload(broker: Any, request: dict[str, Any]) -> str:
 
 REQUESTS = {
     "close-connection": (close_connection, requests.READERS, requests.NOTHING),
+    "trace": (trace, requests.ADMINISTRATORS, requests.NOTHING),
     "drain": (drain, requests.ADMINISTRATORS, requests.NOTHING),
     "look": (look, requests.READERS, requests.NOTHING),
     "reload": (reload, requests.ADMINISTRATORS, requests.NOTHING),

@@ -33,6 +33,7 @@ COMMANDS = (
     ("users", "show, add, remove users, and say what they may"),
     ("policy", "show, set and clear policies"),
     ("drain", "let clients go and no other in, before maintenance"),
+    ("trace", "turn the firehose on or off: each message copied to amq.rabbitmq.trace"),
     ("reload", "have a running broker read its configuration file anew"),
     ("doctor", "look at this machine, a configuration, a data directory and a running broker for what is wrong"),
     ("definitions", "export or import users, permissions, policies, exchanges, queues and bindings as RabbitMQ's JSON"),
@@ -54,7 +55,7 @@ COMMANDS = (
 TOGETHER = {
     **dict.fromkeys(("declare", "delete", "bind", "unbind", "purge"), "topology"),
     **dict.fromkeys(("publish", "get"), "messages"),
-    **dict.fromkeys(("close", "drain", "reload"), "steer"),
+    **dict.fromkeys(("close", "drain", "reload", "trace"), "steer"),
     "users": "users",
     "policy": "policy",
 }

@@ -22,6 +22,7 @@ import signal
 import socket
 import sys
 import time
+from typing import Any
 
 from leveret import c_accel
 from leveret.core.access import users
@@ -125,6 +126,7 @@ class Server:
         self.loop = Loop(slots + http_count * memory.HTTP_SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.http = None  # web.Web, where there is a listener for HTTP
+        self.firehose: Any = None  # ports/events/firehose.Firehose, from the first time that it was on
         self.events = None  # ports/events/watch.Watch, where they are asked for
         self.store = None  # of a broker that keeps messages on disk
         self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us
@@ -185,6 +187,23 @@ class Server:
         from leveret.ports.events.watch import Watch
 
         self.events = Watch(self.broker, "rabbit@" + self.broker.name.rpartition("@")[2])
+
+    def trace(self, is_on, exchanges=None, queues=None):
+        """Turn the firehose on, for exchanges and queues with these names (None: all), or off."""
+        if is_on and self.firehose is None:
+            from leveret.ports.events.firehose import Firehose
+
+            self.firehose = Firehose(self.broker, "rabbit@" + self.broker.name.rpartition("@")[2])
+        if is_on:
+            self.firehose.turn_on(exchanges, queues)
+            say("the firehose is on: messages are copied to the exchange amq.rabbitmq.trace, and each takes longer")
+        elif self.is_traced():
+            self.firehose.turn_off()
+            say("the firehose is off")
+
+    def is_traced(self):
+        """True while the firehose is on."""
+        return self.firehose is not None and self.firehose.is_on
 
     def listen(self, place):
         """Open a listener: its URL. Raises ListenFailed."""
@@ -355,8 +374,9 @@ class Server:
             wait_ms = 0
         if self.http is not None:
             wait_ms = self.http.server.wait_ms(wait_ms)
-        if self.events is not None and self.events.step():
-            wait_ms = 0
+        for told in (self.events, self.firehose):
+            if told is not None and told.step():
+                wait_ms = 0
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
         if self.http is not None:

@@ -1,8 +1,10 @@
-"""`leveret close | drain | reload`: connections of a running broker, and its configuration file.
+"""`leveret close | drain | reload | trace`: connections of a running broker, its configuration file, its firehose.
 
     leveret close connection NAME [--reason TEXT] [URL]       NAME as `leveret list connections` has it
     leveret close user NAME [--reason TEXT] [URL]             every connection of a user
     leveret drain [--seconds N] [URL]                          before maintenance: clients are told to go, and none comes in any more
+    leveret trace on [--exchange NAME]... [--queue NAME]... [URL]       copy messages to amq.rabbitmq.trace (tools/EVENTS.md)
+    leveret trace off [URL]
     leveret reload [URL]                                       the broker reads its configuration file anew, and says what that changed
 
 `drain` returns when every client has gone, exit status 1 after N seconds (60) if some have not. What was confirmed is on the disk by then
@@ -81,7 +83,27 @@ def reload(options):
         return 1 if answer["failed"] else 0
 
 
+def add_trace(parser):
+    """The arguments of `trace`."""
+    nouns = parser.add_subparsers(dest="noun", required=True, metavar="WHAT")
+    on = nouns.add_parser("on", help="copy each message that is published or delivered; all of them take longer meanwhile")
+    on.add_argument("--exchange", action="append", metavar="NAME", help="of what is published only to this one; may be given again")
+    on.add_argument("--queue", action="append", metavar="NAME", help="of what is delivered only from this one; may be given again")
+    add_url(on)
+    add_url(nouns.add_parser("off", help="copy nothing more"))
+
+
+def trace(options):
+    """Turn the firehose on or off."""
+    chosen = {"exchanges": options.exchange, "queues": options.queue} if options.noun == "on" else {}
+    if any(chosen.values()):  # who names exchanges alone wants no deliveries
+        chosen = {key: names or [] for key, names in chosen.items()}
+    with manager(options.url) as asked:
+        asked.ask("trace", on=options.noun == "on", **chosen)
+
+
 COMMANDS = {
+    "trace": (add_trace, answers("trace", trace)),
     "close": (add_close, answers("close", close)),
     "drain": (add_drain, answers("drain", drain)),
     "reload": (add_reload, answers("reload", reload)),

@@ -48,6 +48,10 @@ class Steered:
         self.serving.reload()
         return self.number
 
+    def trace(self, *given):
+        """Turn the firehose on or off."""
+        self.serving.trace(*given)
+
     def reading(self, number):
         """Whether a reading is over, whether it failed, and what it said."""
         one = self.readings.get(number)

@@ -12,7 +12,6 @@ from ..access.permissions import User
 from ..broker.policies import Policy
 from ..errors import ProtocolError
 from ..exchange.base import ALTERNATE
-from ..exchange.registry import PREDECLARED
 from ..limits import pattern_size_max
 from ..outcomes import nobody
 from ..queue import rules
@@ -270,15 +269,18 @@ def check_value(key, value, depth):
 
 def sections(broker):
     """For answer_pages.page: (section, (identity, thing) of each, function that makes a thing's item) in the order of loading. Of exchanges
-    the predeclared ones are left out, of queues the exclusive ones."""
+    the broker's own are left out, of queues the exclusive ones."""
     host = broker.virtual_host
     users = [row for row in broker.access.users.items() if not row[1].predeclared]
-    known = [row[0] for row in PREDECLARED]
     return (
         ("users", users, a_user),
         ("permissions", [row for row in users if row[1].permissions is not None], lambda user: a_permission(host, user)),
         ("policies", broker.policies.by_name.items(), lambda policy: a_policy(host, policy)),
-        ("exchanges", [row for row in broker.exchanges.items() if row[0] not in known], lambda exchange: an_exchange(host, exchange)),
+        (
+            "exchanges",
+            [row for row in broker.exchanges.items() if not row[0].startswith("amq.")],
+            lambda exchange: an_exchange(host, exchange),
+        ),
         ("queues", [row for row in broker.queues.items() if row[1].owner is None], lambda queue: a_queue(host, queue)),
         ("bindings", bindings(broker), lambda binding: a_binding(host, binding)),
     )

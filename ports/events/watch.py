@@ -5,6 +5,7 @@ of this, neither a call nor an octet. Headers are RabbitMQ's, as its 3.10.8 give
 README.md has a table of what differs.
 """
 
+import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,9 +13,11 @@ from ...core.management import rabbitmq_definitions
 from ...core.memory import layout
 from ..peers import channel_name, family_of, host_and_port, peers_of
 from ..troubles import alarms
-from .teller import NOBODY, Event, Teller
+from .outbox import Outbox, Told
 from .words import address, long, table, version
 
+EXCHANGE = "amq.rabbitmq.event"
+NOBODY = "rmq-internal"  # who acts when no user does
 Row = dict[str, Any]
 
 # What RabbitMQ says of a connection and nothing here knows (ports/http/README.md).
@@ -29,18 +32,24 @@ def over(owner: Any, name: str, function: Any) -> None:
     setattr(owner, name, lambda *given: function(before, *given))
 
 
+def properties(told: Told) -> Row:
+    """The properties of an event."""
+    headers = {**(told.headers or {}), "timestamp_in_ms": long(told.at)}
+    return {"headers": headers, "delivery_mode": 2, "timestamp": told.at // 1000}
+
+
 class Watch:
     """Tells the events of one broker. `node`: its name."""
 
     def __init__(self, broker: Any, node: str) -> None:
         self.broker = broker
         self.node = node
-        self.teller = Teller(broker)
+        self.outbox = Outbox(broker, EXCHANGE, "events", properties)
         self.peers = peers_of(broker)
         self.acting: Any = None  # the connection or the user whose work is done now
         self.numbers: Any = WeakKeyDictionary()  # connection or session -> its number
         self.made = 0  # the last of them
-        self.opening: dict[int, Event | None] = {}  # sessions that are being made, by their records
+        self.opening: dict[int, Told | None] = {}  # sessions that are being made, by their records
         self.alarms: list[str] = []
 
     def begin(self) -> None:
@@ -94,13 +103,13 @@ class Watch:
         now = [kind for kind, _ in alarms(self.broker)]
         if now != self.alarms:
             for kind in sorted(set(now) ^ set(self.alarms)):
-                self.teller.tell("alarm.set" if kind in now else "alarm.cleared", {"source": kind, "node": self.node})
+                self.outbox.put("alarm.set" if kind in now else "alarm.cleared", {"source": kind, "node": self.node})
             self.alarms = now
-        return self.teller.step()
+        return self.outbox.step()
 
     def tell(self, key: str, headers: Row, user: Any = None) -> None:
         """An event that a user has brought about: `user`, or who acts now."""
-        self.teller.tell(key, {**headers, "user_who_performed_action": self.actor() if user is None else user.name})
+        self.outbox.put(key, {**headers, "user_who_performed_action": self.actor() if user is None else user.name})
 
     def actor(self) -> str:
         """The name of who acts now."""
@@ -139,14 +148,14 @@ class Watch:
     def admit(self, before: Any, connection: Any, user: Any) -> None:
         """A peer has logged in."""
         before(connection, user)
-        self.teller.tell("user.authentication.success", {**self.login_of(connection), "name": user.name})
+        self.outbox.put("user.authentication.success", {**self.login_of(connection), "name": user.name})
 
     def login_refused(self, before: Any, from_address: str, sentence: str, name: Any = None, counts: bool = True) -> None:
         """A peer has not."""
         before(from_address, sentence, name, counts)
         connection = self.acting
         known = self.login_of(connection) if hasattr(connection, "session") else {"peer_host": address(from_address)}
-        self.teller.tell("user.authentication.failure", {**known, "name": name or "", "error": sentence})
+        self.outbox.put("user.authentication.failure", {**known, "name": name or "", "error": sentence})
 
     def login_of(self, connection: Any) -> Row:
         """What events about a log-in say of the connection."""
@@ -194,14 +203,14 @@ class Watch:
     @staticmethod
     def now() -> int:
         """Milliseconds since 1970."""
-        return Event("", None).at
+        return time.time_ns() // 1_000_000
 
     def detach(self, before: Any, connection: Any) -> None:
         """A connection has gone."""
         before(connection)
         if connection in self.numbers or connection in self.peers.said:
             row = {"name": connection.name, "pid": self.pid(connection), "node": self.node, **self.peer_of(connection)}
-            self.teller.tell("connection.closed", row)
+            self.outbox.put("connection.closed", row)
 
     # Sessions and consumers
 
@@ -209,7 +218,7 @@ class Watch:
         """A session gets its record; whose it is says `name_sessions`."""
         handle = before()
         if handle is not None:
-            self.opening[handle] = self.teller.tell("channel.created", None)
+            self.opening[handle] = self.outbox.put("channel.created", None)
         return handle
 
     def name_sessions(self) -> None:
@@ -220,7 +229,7 @@ class Watch:
                 if session.handle in opening:
                     self.name_session(session, opening.pop(session.handle))
 
-    def name_session(self, session: Any, event: Event | None) -> None:
+    def name_session(self, session: Any, event: Told | None) -> None:
         """Say whose session it is."""
         pid = self.pid(session)
         if event is not None:

@@ -7,7 +7,7 @@ from ...core.broker.policies import PRIORITY_MAX, Policy
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
 from .answers import Answer, bad
-from .call import Call, number, text
+from .call import Call, flag, number, text
 from .changes import done, new_or_not
 from .listing import Row, Work
 
@@ -99,6 +99,9 @@ def put_vhost(call: Call) -> Answer:
     """PUT /api/vhosts/VHOST: the one that there is stays as it is; there is no other."""
     host = call.names["vhost"]
     if host == call.broker.virtual_host or host in call.broker.virtual_host_aliases:
+        given = call.json() if call.body else {}
+        if "tracing" in given:
+            call.server.trace(flag(given, "tracing"))
         return Answer(204)
     raise bad(f"this broker has one virtual host, '{call.broker.virtual_host}': no other can be made")
 

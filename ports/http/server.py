@@ -69,6 +69,8 @@ class HttpServer:
         self.directory: str | None = None  # where messages are kept
         self.opened: Any = weakref.WeakKeyDictionary()  # connection -> seconds since 1970
         self.peers = peers_of(broker)
+        self.trace: Any = lambda is_on: None  # turns the firehose on or off
+        self.is_traced: Any = lambda: False
         self.rates = Rates()
         self.history = History()
         self.shapes = Shapes(self)

@@ -491,7 +491,7 @@ def a_vhost(call: Call) -> Row:
         "description": "the virtual host of this broker",
         "tags": [],
         "metadata": {"description": "the virtual host of this broker", "tags": []},
-        "tracing": False,
+        "tracing": call.server.is_traced(),
         "default_queue_type": "classic",
         "cluster_state": {call.server.node: "running"},
         "message_stats": {},

@@ -5,7 +5,7 @@ import time
 import pika
 
 EXCHANGE = "amq.rabbitmq.event"
-WAIT_S = 60
+WAIT_S = 20
 
 
 class Heard:

@@ -1,0 +1,189 @@
+"""The firehose: each message that is published or delivered, copied to the exchange amq.rabbitmq.trace (RabbitMQ's; its documentation
+"Firehose Tracer"). The key is publish.EXCHANGE or deliver.QUEUE, the headers say the rest, the body is the message's.
+
+While it is on every message takes Python: sessions read frame by frame, no route is cached, and queues that are traced are served one
+message at a time. Off, all functions are the broker's own again. Deliveries of streams, and what is published over HTTP, are not told.
+"""
+
+from typing import Any
+
+from ...core.broker import getting, route_cache
+from ...core.memory import layout
+from ...core.message import reading
+from .outbox import Outbox, Told
+from .words import long
+
+EXCHANGE = "amq.rabbitmq.trace"
+Row = dict[str, Any]
+NUMBERS = ("delivery_mode", "priority")
+
+
+class Firehose:
+    """Of one broker. `node`: its name; `exchanges`, `queues`: names of those that are told, None: all."""
+
+    def __init__(self, broker: Any, node: str) -> None:
+        self.broker = broker
+        self.node = node
+        self.is_on = False
+        self.exchanges: set[str] | None = None
+        self.queues: set[str] | None = None
+        self.outbox = Outbox(broker, EXCHANGE, "traced messages", properties)
+        self.step = self.outbox.step
+        self.undo: list[Any] = []
+
+    def turn_on(self, exchanges: list[str] | None, queues: list[str] | None) -> None:
+        """Copy what goes through these from now on."""
+        self.turn_off()
+        self.exchanges, self.queues = (None if names is None else set(names) for names in (exchanges, queues))
+        broker = self.broker
+        engine = broker.tables.engine
+        self.is_on = True
+        self.put(engine, "ingests", False)
+        self.put(broker, "remember_route", lambda *given: False)
+        self.over(broker, "published", self.published)
+        self.over(broker.places, "opened", self.opened)
+        self.over(getting, "get", self.get)
+        if hasattr(engine, "hand_over"):
+            self.over(engine, "see_queue", self.see_queue)
+            for queue in broker.queues.values():
+                engine.hand_over(queue)
+        for connection in broker.connections:
+            self.see_session(connection.session)
+        route_cache.forget(broker.tables)
+
+    def turn_off(self) -> None:
+        """Copy nothing more."""
+        if not self.is_on:
+            return
+        self.is_on = False
+        for owner, name, value in reversed(self.undo):
+            if value is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+        self.undo = []
+        for connection in self.broker.connections:
+            if connection.session is not None:
+                vars(connection.session).pop("deliver", None)
+        for queue in self.broker.queues.values():
+            self.broker.tables.engine.see_queue(queue)
+
+    def put(self, owner: Any, name: str, value: Any) -> None:
+        """Have owner.NAME be `value` while this is on."""
+        self.undo.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, value)
+
+    def over(self, owner: Any, name: str, function: Any) -> None:
+        """Have owner.NAME(...) be function(its own, ...) while this is on."""
+        before = getattr(owner, name)
+        self.put(owner, name, lambda *given: function(before, *given))
+
+    def opened(self, before: Any, connection: Any) -> None:
+        """A connection is open."""
+        before(connection)
+        self.see_session(connection.session)
+
+    def see_session(self, session: Any) -> None:
+        """See what a protocol delivers."""
+        if session is not None:
+            before = session.deliver
+            session.deliver = lambda *given: self.deliver(before, *given)
+
+    def see_queue(self, before: Any, queue: Any) -> None:
+        """A queue's consumers have changed."""
+        before(queue)
+        self.broker.tables.engine.hand_over(queue)
+
+    def published(self, before: Any, session: Any, message: int, mandatory: bool, outcome: int) -> None:
+        """A message was published."""
+        exchange, key = reading.names_of(self.broker.tables, message)
+        if exchange != EXCHANGE and (self.exchanges is None or exchange in self.exchanges) and self.outbox.exchange.bindings:
+            targets = self.broker.route(exchange, bytes(key), message)
+            row = {**self.row(message, session), "routed_queues": [queue.name for queue in targets]}
+            self.outbox.put("publish." + exchange, row, self.body(message))
+        before(session, message, mandatory, outcome)
+
+    def deliver(self, before: Any, consumer: Any, most: int, made: int = 0) -> int:
+        """Messages go to a consumer, one at a time."""
+        queue = consumer.queue
+        if not self.is_on or queue.is_stream or not self.outbox.exchange.bindings or not self.tells(queue):
+            return int(before(consumer, most, made))
+        count = 0
+        while count < most and queue.head() != layout.NONE and self.broker.consumers.has_credit(consumer):
+            copied = self.delivery(consumer.channel, queue)
+            if not before(consumer, 1, made + count):
+                break
+            count += 1
+            self.tell_delivery(queue, copied)
+        return count
+
+    def get(self, before: Any, broker: Any, session: Any, queue: Any, no_ack: bool) -> Any:
+        """A client has asked for a message, or an operator."""
+        is_told = broker is self.broker and hasattr(session, "number") and self.tells(queue)
+        copied = self.delivery(session, queue) if is_told else None
+        entry = before(broker, session, queue, no_ack)
+        self.tell_delivery(queue, copied)
+        return entry
+
+    def tells(self, queue: Any) -> bool:
+        """True for a queue whose deliveries are told."""
+        return self.queues is None or queue.name in self.queues
+
+    def delivery(self, session: Any, queue: Any) -> tuple[Row, bytes] | None:
+        """The headers and the body of the message at a queue's head; None: it is a copy itself."""
+        tables = self.broker.tables
+        message = tables.entries[queue.head() + layout.ENTRY_MESSAGE]
+        row = self.row(message, session)
+        if row["exchange_name"] == EXCHANGE:
+            return None
+        row["redelivered"] = 1 if tables.entries[queue.head() + layout.ENTRY_REDELIVERED] & 255 else 0
+        return row, self.body(message)
+
+    def tell_delivery(self, queue: Any, copied: tuple[Row, bytes] | None) -> None:
+        """A message has left a queue."""
+        if copied is not None:
+            self.outbox.put("deliver." + queue.name, *copied)
+
+    def row(self, message: int, session: Any) -> Row:
+        """What both kinds of copies say."""
+        exchange, key = reading.names_of(self.broker.tables, message)
+        given = reading.properties_of(self.broker.tables, message)
+        keys = [bytes(key).decode("utf-8", "replace")]
+        headers = given.get("headers")
+        for name in ("CC", "BCC"):
+            if isinstance(headers, dict) and isinstance(headers.get(name), list):
+                keys += [each for each in headers[name] if isinstance(each, str)]
+        return {
+            "exchange_name": exchange,
+            "routing_keys": keys,
+            "properties": {name: plain(value) for name, value in given.items() if value is not None},
+            "node": self.node,
+            "vhost": self.broker.virtual_host,
+            "connection": session.connection.name,
+            "channel": session.number,
+            "user": session.connection.user.name,
+        }
+
+    def body(self, message: int) -> bytes:
+        """The body of a message."""
+        tables = self.broker.tables
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        return bytes(tables.octets(message, tables.size_of(message) - size, size))
+
+
+def properties(told: Told) -> Row:
+    """The properties of a copy: headers alone."""
+    return {"headers": told.headers}
+
+
+def plain(value: Any) -> Any:
+    """A value of any family as a field table has it."""
+    if isinstance(value, dict):
+        return {str(name)[:255]: plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return long(value) if type(value) is int and abs(value) >= 1 << 31 else value
+    return plain(value[-1]) if isinstance(value, tuple) and value else str(value)
