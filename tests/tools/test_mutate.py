@@ -101,6 +101,12 @@ def test_what_cpython_does_not_run_is_no_change():
     ]
 
 
+def test_a_function_that_only_micropython_runs_is_left_as_it_is():
+    """core/shim.py gives CPython another form of it by `quicker`."""
+    source = "def a(b):\n    return b + 3\ndef c(b):\n    return b + 4\nif b:\n    c = quicker(c)\na = quicker(a, '>H')\n"
+    assert {line for line, _ in changes(source)} == {4, 5}
+
+
 def test_a_change_leaves_every_other_octet_as_it_is_and_can_be_compiled():
     for source in (SOURCE, 'def f(é):\n    return "é", é + \\\n        1, "ü"\n'):
         for found in mutations.mutations_of(source):

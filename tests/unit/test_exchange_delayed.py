@@ -4,6 +4,7 @@ from memory_store import MemoryStore, durable_broker
 from peer import Peer, encoded, idle, new_broker
 from test_queue_rules import bodies, pass_time
 
+from leveret.core.exchange.base import delay_of
 from leveret.core.stream.stream import EPOCH
 
 
@@ -92,3 +93,11 @@ def test_delays_survive_a_power_cut():
     assert again.queues["q"].message_count() == 0
     pass_time(again, 1500)
     assert bodies(Peer(again), "q") == [b"x"]
+
+
+def test_a_delay_is_a_whole_number_of_milliseconds_above_0_also_as_text():
+    """The plugin takes both, and delivers at once what asks for none."""
+    for delay, milliseconds in ((1, 1), ("1", 1), (250, 250), ("250", 250), (0, 0), ("0", 0), (-1, 0), ("-1", 0), (True, 0), (2.5, 0)):
+        assert delay_of(delay) == milliseconds, delay
+    for delay in ("", "x", "1.5", "\u00b2", None, b"7", [7], ("T", 7)):
+        assert delay_of(delay) == 0, delay

@@ -5,8 +5,9 @@ It reads with `ast` and splices the change into the text, so that all other line
 Left out, because no test could or should see them: docstrings and every text (of logs, errors, help), annotations, removed
 statements outside of functions (nothing would import), `__repr__`, and what runs under `if __name__ == "__main__"`.
 Left out, because it is the same program: `x + NAME` and `x - NAME` where core/memory/layout.py says that NAME is 0, the first column of a
-record; an `if False:` over imports, which only the type checker reads; what stands under `if MICROPYTHON:`, which CPython never runs; and
-print's `flush`, which says when a text is written. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the
+record; an `if False:` over imports, which only the type checker reads; what stands under `if MICROPYTHON:`, and a function of which
+`name = quicker(name)` says that core/shim.py has CPython's form: CPython never runs them; and print's `flush`, which says when a text is
+written. A constant in hexadecimal is a mask: its highest bit goes, for one more is often the
 same (an even number & 0x8001). A negative number says that there is none, and -2 says it as well: -1 becomes 0. Outside of functions a
 number names a case: one less is another case's, where one more would be nobody's, and the same program.
 Left out for the sake of the machine: lines that end processes or remove files (HARMFUL), for a mutant of those may harm others.
@@ -100,9 +101,19 @@ def _is_first_column(node):
 def mutations_of(source):
     """Every change that `source` may have, in the order of the text."""
     tree = ast.parse(source)
-    finder = _Finder(source)
+    finder = _Finder(source, _of_micropython(tree))
     finder.visit(tree)
     return sorted(finder.mutations, key=lambda each: (each.start, each.end, each.kind, each.after))
+
+
+def _of_micropython(tree):
+    """The names of the functions for which CPython has another form: `name = quicker(name)`."""
+    calls = [(each.targets[0], each.value) for each in tree.body if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)]
+    return {
+        call.args[0].id
+        for target, call in calls
+        if _name_called(call) == "quicker" and isinstance(call.args[0], ast.Name) and ast.unparse(target) == call.args[0].id
+    }
 
 
 def _is_text(node):
@@ -132,8 +143,9 @@ def _is_harmful(node):
 class _Finder(ast.NodeVisitor):
     """Gathers the mutations of one file."""
 
-    def __init__(self, source):
+    def __init__(self, source, left_out):
         self.source = source
+        self.left_out = left_out  # names of functions
         self.mutations = []
         self.depth = 0  # functions that we are in
         self.towards_zero = False  # behind a minus
@@ -156,7 +168,7 @@ class _Finder(ast.NodeVisitor):
     # What is left out
 
     def visit_FunctionDef(self, node):
-        if node.name in WITHOUT_TESTS:
+        if node.name in WITHOUT_TESTS or self.depth == 0 and node.name in self.left_out:
             return
         self.depth += 1
         for each in node.args.defaults + [default for default in node.args.kw_defaults if default] + node.body:
