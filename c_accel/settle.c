@@ -236,20 +236,42 @@ static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, 
     }
 }
 
-int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
+/* Whether a delivery that is refused needs no decision; where its message becomes a dead letter that is planned. */
+static int32_t may_refuse(const leveret_tables *t, int32_t entry)
 {
-    if (how == REFUSED && first == last && leveret_may_reject(t, first)) {
-        int32_t queue = t->entries[first + ENTRY_QUEUE];
-        wake_below(t, channel, first, last);
+    const int32_t *queue = t->queues + t->entries[entry + ENTRY_QUEUE];
+    if (queue[QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+        return leveret_may_reject(t, entry);
+    return (queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) != 0;
+}
+
+/* Refuse deliveries of which some become dead letters, one by one up to the first that needs a decision: false; the others are as they were. */
+static int32_t refuse(const leveret_tables *t, int32_t channel, int32_t first, int32_t last)
+{
+    for (int32_t entry = first, behind;; entry = behind) {
+        int32_t queue = t->entries[entry + ENTRY_QUEUE];
+        behind = t->entries[entry + ENTRY_NEXT];
+        if (!may_refuse(t, entry))
+            return 0;
+        if (entry == first)
+            wake_below(t, channel, first, last);
         if (t->queues[queue + QUEUE_LENGTH] > 0)
             activate(t, queue);
-        unhold(t, channel, first);
-        leveret_bury(t, first);
+        unhold(t, channel, entry);
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_DEAD_LETTERS)
+            leveret_bury(t, entry);
+        else
+            drop(t, entry);
         t->state[STATE_REJECTED] = (t->state[STATE_REJECTED] + 1) & MASK;
-        return 1;
+        if (entry == last)
+            return 1;
     }
+}
+
+int32_t leveret_settle(const leveret_tables *t, int32_t channel, int32_t first, int32_t last, int32_t how)
+{
     if (how != ACCEPTED && !may_return(t, first, last, how == REFUSED ? LIMIT_DEAD_LETTERS : LIMIT_RETURNS))
-        return 0;
+        return how == REFUSED && t->letters && refuse(t, channel, first, last);
     wake_below(t, channel, first, last);
     if (how == RETURNED) {
         give_back(t, channel, first, last);

@@ -93,6 +93,10 @@ class Consumers:
         for consumer in [each for each in consumers if not each.queue.is_stream]:
             self.cancel(consumer, False)
 
+    def first_unsettled(self, channel):
+        """The oldest unsettled entry of a channel, NONE: it has none."""
+        return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]
+
     def last_unsettled(self, channel):
         """The newest unsettled entry of a channel, NONE: it has none."""
         return self.tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_TAIL]
@@ -252,7 +256,7 @@ class Consumers:
             return
         self.wake_consumers(channel, last, first != last)
         if outcome == REJECTED:
-            self.refuse(channel, first, last)
+            self.refuse(channel, first if first == last else self.first_unsettled(channel), last)
         else:
             self.requeue(
                 self.unsettled_back_from(channel, last, first), channel, outcome
@@ -280,14 +284,14 @@ class Consumers:
         last = tables.engine.reach(handle, tag, left)
         if last == layout.NONE:
             return True
-        first = tables.channels[handle + layout.CHANNEL_UNSETTLED_HEAD]
+        first = self.first_unsettled(channel)
         count = self.count_between(first, last)
         if not tables.engine.settle(handle, first, last, how):
             count = self.looked_at(left)
             last = tables.engine.reach(handle, tag, count)
             count *= self.look_cost()
             self.wake_consumers(channel, last, True)
-            self.refuse(channel, first, last)
+            self.refuse(channel, self.first_unsettled(channel), last)
         tables.state[layout.STATE_LEFT] -= count
         return tables.engine.reach(handle, tag, 1) == layout.NONE
 

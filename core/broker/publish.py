@@ -20,7 +20,8 @@ to_level = _levels and _levels.to_level
 def settle_all(blocks, messages, entries, queues, channels, consumers, state, channel, first, last, how):
     """Settle the unsettled entries of a channel from `first` to `last`: 1. Accepted or refused, `first` is the oldest one or `last`.
 
-    `how`: 0 accepted, 1 refused, 2 to be requeued. 0: the rules of one of their queues must see them first, and nothing has changed.
+    `how`: 0 accepted, 1 refused, 2 to be requeued. 0: the rules of one of their queues must see them first, and nothing has changed; in C
+    some of those to be refused, the oldest, may be gone as dead letters.
     """
     if how > 0 and may_return(entries, queues, first, last, 8 if how == 1 else 16) == 0:
         return 0

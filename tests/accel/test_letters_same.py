@@ -232,6 +232,45 @@ def test_what_c_has_learned_is_forgotten_when_it_changes():
     assert told[0][1] > 30 and told[0][3] == 0
 
 
+def test_deliveries_that_are_refused_together_are_letters_of_c(monkeypatch):
+    """One basic.nack for many (RabbitMQ's), those of a queue without letters among them; what C must ask for is Python's, in its place."""
+    told, asked = [], []
+    for form in FORMS:
+        broker, _ = new_side(form, False)
+        peer = Peer(broker)
+        peer.declare("dead")
+        peer.declare("plain")
+        peer.declare("from", arguments=LETTER)
+        peer.consume("from")
+        peer.consume("plain", "p")
+        refuse, count = broker.consumers.refuse, []
+        monkeypatch.setattr(
+            broker.consumers, "refuse", lambda channel, first, last, *_, r=refuse, c=count: (c.append(1), r(channel, first, last))
+        )
+        for tag in (1, 2):  # the first ones are Python's: what they have in common is kept, then taught
+            peer.publish("from", b"taught")
+            assert peer.contents()[0][1][1] == tag
+            peer.give(encoded("basic_reject", 1, tag, False))
+        count.clear()
+        for again, history in enumerate(((), (), (7,), (0, 3, 9))):
+            for number in range(10):
+                given = {"headers": {"x-death": []}} if number in history else {}
+                peer.publish("plain" if number % 4 == 2 else "from", b"%d" % (10 * again + number), given=given)
+            broker.run()
+            assert len(peer.contents()) == 10
+            tag += 10
+            peer.give(encoded("basic_nack", 1, tag if again else 0, True, False))
+            asked.append((form.name, again, len(count)))
+        channel = peer.connection.session.channels[1]
+        assert broker.consumers.first_unsettled(channel) == layout.NONE == broker.consumers.last_unsettled(channel)
+        broker.fold_counters()
+        Steps(1).step(broker)
+        found = peer.consume("dead", "d", no_ack=True)
+        told.append(([each[3] for each in found + peer.contents()], {name: broker.counters[name] for name in COUNTED}))
+    assert told[0] == told[1] and len(told[0][0]) == 34 and told[0][1]["rejected"] == 42, told
+    assert [count for name, _, count in asked if name == "C"] == [0, 0, 1, 2], asked
+
+
 def test_a_round_has_so_many_octets_of_letters():
     """The bodies of a thousand large ones would keep every connection waiting."""
     broker, _ = new_side(c_accel.Engine, False, arena_size=1 << 24, content_size_max=1 << 16)
