@@ -161,6 +161,7 @@ class Engine:
         self.pointers = pointers
         self.tables = tables
         self.identities = None  # made when a queue remembers some
+        self.changes = 0  # of queues, their consumers or rules, and of exchanges and bindings
         self.burying = None  # made with the first dead letter that needs no history
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
         self.rows = {}
@@ -213,6 +214,7 @@ class Engine:
 
     def see_queue(self, queue):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
+        self.changes += 1
         if queue.rules is not None:
             for feature in queue.rules.features:
                 if feature.bit & layout.LIMIT_REMEMBERS and feature.recent is None:
@@ -273,6 +275,7 @@ class Engine:
 
     def forget_ways(self):
         """See core/broker/engine.py."""
+        self.changes += 1
         self.ways.forget()
         if self.burying is not None:
             self.burying.forget()

@@ -1,6 +1,7 @@
 """AMQP 0-9-1's row of the hot path in C: the form of core/amqp_0_9/hot_row.py that the engine in C gives its sessions."""
 
 from leveret.core import limits
+from leveret.core.amqp_0_9 import spec_0_9_1
 from leveret.core.memory import layout
 from leveret.core.message.route import exchange_of
 
@@ -8,6 +9,7 @@ from ._hot import ffi, lib
 
 LARGE = 16384  # octets of a frame that goes from the socket to its blocks
 BEGUN_LEAST = 8192  # octets of a content that is not whole for which C is asked to begin it
+GOTTEN_MAX = 4  # queues from which a session gets in C: LEVERET_GOTTEN_MAX
 
 
 class Row:
@@ -30,6 +32,12 @@ class Row:
         if self.engine.burying is None:
             return lib.leveret_amqp_0_9_ingest(self.pointers, numbers, source)
         return self.engine.burying.run(lib.leveret_amqp_0_9_ingest, numbers, source)
+
+    def see_get(self, session, name, queue):
+        """See core/amqp_0_9/hot_row.py: the session has a row of its own from here on."""
+        if session.dialect is spec_0_9_1:
+            session.hot = Getter(self, session)
+            session.hot.see_get(session, name, queue)
 
     def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
         """See hot.pump."""
@@ -179,6 +187,64 @@ class Row:
         consumer.cursor, consumer.cursor_offset = reading.cursor, reading.offset
         stream.delivered = reading.delivered
         return reading.made, reading.looked_at
+
+
+class Getter(Row):
+    """The row of a session that has sent basic.get: C answers the next ones from queues of which nothing has changed since, where the reply
+    would go at once."""
+
+    def __init__(self, row, session):
+        vars(self).update(vars(row))
+        self.session = session
+        self.getter = ffi.new("leveret_getter *")
+        self.getter.output = session.send.output
+        self.getter.reply_room = limits.REPLY_ROOM
+        self.names = []  # as C has them
+        self.seen = None
+
+    def _as_seen(self):
+        """What has to be the same for what C has to be true: queues and their rules, and the user's permissions."""
+        return self.engine.changes, self.session.connection.user.number
+
+    def see_get(self, session, name, queue):
+        """See core/amqp_0_9/hot_row.py. The channel's own queue has no name here, and a use of one with x-expires is to be noted."""
+        if self.seen != self._as_seen():
+            self.seen, self.names = self._as_seen(), []
+        octets = name.encode("utf-8")
+        if not octets or octets in self.names or queue.is_stream or "x-expires" in queue.effective:
+            return
+        if len(self.names) == GOTTEN_MAX:
+            self.names.clear()
+        row = self.getter.rows[len(self.names)]
+        row.queue = queue.handle
+        ffi.memmove(row.name, bytes((len(octets),)) + octets, 1 + len(octets))
+        self.names.append(octets)
+        self.getter.count = len(self.names)
+
+    def _may_answer(self):
+        """True where a reply goes before nothing else (sending.py)."""
+        session = self.session
+        journal = session.broker.journal
+        return (
+            self.seen == self._as_seen()
+            and session.state == "open"
+            and not (session.writing or session.replies or session.outgoing.active())
+            and session.broker.contents is None
+            and (journal is None or journal.durable(session.promised))
+        )
+
+    def ingest(self, numbers, source):
+        """See core/amqp_0_9/hot_in.py."""
+        if not self.names or not self._may_answer():
+            return Row.ingest(self, numbers, source)
+        self.pointers.getter = self.getter
+        try:
+            return Row.ingest(self, numbers, source)
+        finally:
+            self.pointers.getter = ffi.NULL
+            if self.getter.answered:
+                self.getter.answered = 0
+                self.session.send.touch()
 
 
 def sized(octets):

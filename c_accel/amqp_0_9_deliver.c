@@ -1,6 +1,7 @@
 /* What is written to a consumer: core/amqp_0_9/hot_out.py. */
 #include "amqp_0_9.h"
 #include "amqp_0_9_frame.h"
+#include "amqp_0_9_get.h"
 #include "pump.h"
 
 enum { HEADER_HEAD = 20 }; /* octets of a content header frame beside the property flags and list */
@@ -89,6 +90,14 @@ int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t
         left -= size;
     }
     return at;
+}
+
+/* The content of a message that goes out whole and as it was published, its route (where the cursor of the state stands behind) before it. */
+int32_t leveret_amqp_0_9_put_content(const leveret_tables *t, int32_t message, int32_t channel_number, uint8_t *target, int32_t at)
+{
+    int32_t body = t->messages[message + MESSAGE_BODY];
+    at = put_content_header(t, message, channel_number, target, at);
+    return leveret_amqp_0_9_put_body(t, body, body + OVERHEAD, channel_number, target, at, at + body + OVERHEAD);
 }
 
 static int32_t delivery_size(const int32_t *record, int32_t prefix_size, int32_t frame_size_max, int32_t is_inset)

@@ -1,6 +1,7 @@
 /* From a receive buffer all frames that need no thought: core/amqp_0_9/hot_in.py. */
 #include "amqp_0_9.h"
 #include "amqp_0_9_frame.h"
+#include "amqp_0_9_get.h"
 #include "amqp_0_9_properties.h"
 #include "foresee.h"
 #include "match.h"
@@ -315,20 +316,25 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
 {
     int32_t *state = t->state;
     for (;;) {
-        int32_t at = state[STATE_AT], size, behind;
+        int32_t at = state[STATE_AT], size, behind, effort = 1;
         int32_t channel = method_at(t, numbers, source, &size);
         if (channel < 0)
             return channel;
         if (source[at + 10] == BASIC_PUBLISH)
             behind = ingest_publish(t, source, channel, size);
-        else if (size == 13 && t->channels[channel + CHANNEL_PLAIN] == 1 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
+        else if (t->channels[channel + CHANNEL_PLAIN] != 1)
+            return ASK;
+        else if (source[at + 10] == BASIC_GET) {
+            behind = leveret_amqp_0_9_get(t, source, channel, size);
+            effort = 0; /* as in Python; the receive buffer bounds their number, the send buffer their octets */
+        } else if (size == 13 && (source[at + 10] == BASIC_ACK || source[at + 10] == BASIC_REJECT || source[at + 10] == BASIC_NACK))
             behind = ingest_settlement(t, source, channel);
         else
             return ASK;
         if (behind < 0)
             return behind;
         state[STATE_AT] = behind;
-        state[STATE_LEFT] -= 1;
+        state[STATE_LEFT] -= effort;
     }
 }
 

@@ -12,6 +12,7 @@
 #define LEVERET_WAYS_MAX 32
 #define LEVERET_INSETS_MAX 32
 #define LEVERET_LETTER_HEAD 8192
+#define LEVERET_GOTTEN_MAX 4
 #define LEVERET_LETTERS -3
 #define LEVERET_LAST_OF_PRIORITY 0x40000000
 
@@ -126,6 +127,19 @@ typedef struct {
 struct leveret_output;
 struct leveret_wire;
 
+/* The connection whose basic.get is answered where it stands, as nothing goes before the reply; and its queues, by names as short strings. */
+typedef struct {
+    int32_t queue;
+    uint8_t name[256];
+} leveret_gotten;
+typedef struct {
+    struct leveret_output *output;
+    int32_t reply_room;
+    int32_t answered; /* a reply was written */
+    int32_t count;
+    leveret_gotten rows[4]; /* LEVERET_GOTTEN_MAX */
+} leveret_getter;
+
 /* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
 typedef struct {
     uint8_t *arena;
@@ -142,6 +156,7 @@ typedef struct {
     leveret_ways *ways; /* NULL: none */
     leveret_identities *identities; /* NULL: no queue remembers ids */
     leveret_letters *letters; /* NULL: Python makes all dead letters */
+    leveret_getter *getter; /* NULL: Python answers basic.get */
 } leveret_tables;
 
 /* The ids that a queue remembers, as core/queue/identities.py has them: see identities.h. */

@@ -306,6 +306,8 @@ def basic_get(session, channel, arguments):
     outcome = getting.state(session.broker, queue)
     if outcome == getting.LATER:
         return False
+    if session.hot.see_get is not None:
+        session.hot.see_get(session, name, queue)
     if outcome == getting.READY:
         return deliver.get(session, channel, queue, no_ack)
     session.reply(channel.number, "basic_get_empty", ("",))
