@@ -15,6 +15,7 @@ from test_builds import HERE, HOT, ROOT, SANITIZE, tool
 FILES = (
     "test_converted_1_0.py",
     "test_framing.py",
+    "test_gets_in_c.py",
     "test_large.py",
     "test_letters_same.py",
     "test_matching.py",

@@ -121,6 +121,7 @@ FLAT = {
     "Broker": (
         "manage",
         "tick",
+        "pass_time",
         "run",
         "has_entries",
         "kept_aside",
