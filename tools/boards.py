@@ -6,7 +6,8 @@
     architecture   of mpy-cross -march, for native code
     heap_size      octets of heap before anything is imported
     flash_size     octets of the file system
-    code_heap      octets of heap that the code takes when all of it is loaded (measured by tests/micropython/test_board_budget.py)
+    code_heap      octets of heap that the code takes when all of it is loaded, firmware/ with its sensor, network, line and bridge included
+                   (measured by tests/micropython/test_board_budget.py)
     code           "mpy" (files that are loaded into the heap), "romfs", "frozen" or "wheel"
     network        "wifi", "ethernet" or "none"
     connections_of_network   TCP connections that the stock firmware's network stack has, listeners and our own included
@@ -83,8 +84,8 @@ OF_AMQP_0_9 = ("bridge", "client")  # parts that go with that family alone: they
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
-WORKING_HEAP_MIN = 4096  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
-WORKING_HEAP_SHARE = 20  # and at least this part of the heap: with less the collector runs all the time
+WORKING_HEAP_MIN = 8192  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
+WORKING_HEAP_SHARE = 32  # and at least this part of the heap, as much as is garbage before a collection (firmware/main.py)
 OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: files of it
     "management": ("core/management/requests.py",),
     "policies": ("core/broker/policies.py",),
@@ -289,8 +290,8 @@ def closure(roots):
     return sorted(reached)
 
 
-def load_order(board):
-    """The board's files, each behind what it imports at its head: where memory is short the deepest is loaded first."""
+def load_order(roots):
+    """`roots` and what they import, each behind what it imports at its head: where memory is short the deepest is loaded first."""
     order, seen = [], set()
 
     def visit(path):
@@ -300,7 +301,7 @@ def load_order(board):
                 visit(other)
             order.append(path)
 
-    for path in board.roots():
+    for path in roots:
         visit(path)
     return order
 
