@@ -15,7 +15,7 @@ from ..core.errors import words_of
 from ..core.limits import BOARD, Limits, pattern_size_max
 from ..core.shim import elapsed
 from ..ports import clock as port_clock
-from . import settings, watchdog
+from . import resets, settings, watchdog
 from .rounds import Rounds
 from .say import CANNOT_START, READY, CannotStart, say
 
@@ -270,6 +270,7 @@ def main():
     """
     gateway = None
     try:
+        resets.started()
         gateway = start()
         while gateway is not None:
             gateway.step()
@@ -277,6 +278,9 @@ def main():
     except KeyboardInterrupt:
         watchdog.rest()
         say("stopped; Ctrl-D starts it again")
+    except Exception as error:  # an error of ours: kept for the next look, and the console has its trace
+        resets.failed(error)
+        raise
     finally:
         if gateway is not None:
             gateway.stop()

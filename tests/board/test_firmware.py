@@ -21,7 +21,7 @@ from leveret.core.limits import BOARD, Limits
 from leveret.core.memory import layout
 from leveret.core.message import reading
 from leveret.core.outcomes import nobody
-from leveret.firmware import clock, gateway, interface, line, settings, watchdog
+from leveret.firmware import clock, gateway, interface, line, resets, settings, watchdog
 from leveret.firmware.say import CannotStart
 from leveret.firmware.sensor import Sensor
 from leveret.ports.clock import seconds
@@ -485,3 +485,42 @@ def test_garbage_is_collected_before_it_fills_the_heap(board, monkeypatch):
     monkeypatch.setattr(gateway, "main", lambda: asked.append("main"))
     runpy.run_path(os.path.join(boards.ROOT, "firmware", "main.py"))
     assert asked == [3520, "main"]
+
+
+def test_the_reasons_of_the_last_starts_are_kept(board, capsys, monkeypatch):
+    """The newest of them, in the order in which they came, and an error that ended the broker among them."""
+    machine = sys.modules["machine"]
+    machine.PWRON_RESET, machine.WDT_RESET, machine.reset_cause = 1, 3, lambda: 3
+    gateway.main()
+    assert [line.split(" ", 1)[1] for line in resets.lines()] == ["started: the watchdog: the broker stood still"]
+    machine.reset_cause = lambda: 77
+    monkeypatch.setattr(gateway, "start", lambda: types.SimpleNamespace(step=lambda: 1 // 0, stop=lambda: None))
+    for _ in range(resets.KEPT):
+        with pytest.raises(ZeroDivisionError):
+            gateway.main()
+    kept = [line.split(" ", 1)[1] for line in resets.lines()]
+    assert kept == ["started: cause 77", "ended by ZeroDivisionError: integer division or modulo by zero"] * (resets.KEPT // 2)
+    assert abs(int(resets.lines()[-1].split()[0]) - seconds()) < 60
+
+
+def test_a_start_is_noted_where_nothing_can_be_written_or_known(board, monkeypatch):
+    (board / resets.NEW).mkdir()
+    monkeypatch.setitem(sys.modules, "machine", None)
+    resets.started()
+    assert resets.lines() == [] and resets.cause() == "an interpreter that does not say why"
+
+
+class PowerGone(BaseException):
+    """Nothing may carry on after it."""
+
+
+def stop_power(*given):
+    raise PowerGone
+
+
+def test_a_power_cut_before_a_note_has_its_name_leaves_the_old_ones(board, monkeypatch):
+    monkeypatch.setattr(resets.os, "rename", stop_power)
+    (board / resets.PATH).write_text("5 started: the power came\n")
+    with pytest.raises(PowerGone):
+        resets.note("another")
+    assert resets.lines() == ["5 started: the power came"]

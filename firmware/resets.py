@@ -1,0 +1,68 @@
+"""Why the board started lately: a line for each start and for each error that ended the broker, in a file that keeps the newest.
+
+A line is "seconds since 1970, a space, and a sentence"; before NTP the seconds are the newest known time (clock.py).
+"""
+
+import os
+
+from ..core.errors import words_of
+from ..ports.clock import seconds
+
+PATH = "resets.txt"
+NEW = "resets.new"
+KEPT = 8  # lines
+SIZE_MAX = 120  # characters of a sentence
+
+# Names that module machine has for the causes of a reset on different boards, and what they are.
+CAUSES = (
+    ("PWRON_RESET", "the power came"),
+    ("WDT_RESET", "the watchdog: the broker stood still"),
+    ("BROWNOUT_RESET", "the voltage was too low"),
+    ("SOFT_RESET", "a soft reset"),
+    ("DEEPSLEEP_RESET", "the end of a deep sleep"),
+    ("HARD_RESET", "the reset pin, or machine.reset()"),
+)
+
+
+def cause():
+    """What module machine says of the last reset, as a sentence."""
+    try:
+        import machine
+
+        number = machine.reset_cause()
+    except (ImportError, AttributeError):
+        return "an interpreter that does not say why"
+    for name, sentence in CAUSES:
+        if getattr(machine, name, None) == number:
+            return sentence
+    return "cause %s" % number
+
+
+def lines(path=PATH):
+    """What is kept, the oldest first."""
+    try:
+        with open(path) as file:
+            return [line for line in file.read().split("\n") if line]
+    except OSError:
+        return []
+
+
+def note(sentence):
+    """Keep a sentence. A file that cannot be written is not told: what is noted here matters less than what goes on."""
+    kept = lines()[1 - KEPT :] + ["%d %s" % (seconds(), sentence[:SIZE_MAX].replace("\n", " "))]
+    try:
+        with open(NEW, "w") as file:
+            file.write("\n".join(kept) + "\n")
+        os.rename(NEW, PATH)
+    except OSError:
+        return
+
+
+def started():
+    """Note a start."""
+    note("started: " + cause())
+
+
+def failed(error):
+    """Note an error that ends the broker."""
+    note("ended by " + words_of(error))
