@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ...core.management import rabbitmq_definitions
 from ...core.memory import layout
+from ..over import over
 from ..peers import channel_name, family_of, host_and_port, peers_of
 from ..troubles import alarms
 from .outbox import Outbox, Told
@@ -24,12 +25,6 @@ Row = dict[str, Any]
 NOT_KNOWN = dict.fromkeys(
     "ssl_protocol ssl_key_exchange ssl_cipher ssl_hash peer_cert_subject peer_cert_issuer peer_cert_validity".split(), ""
 )
-
-
-def over(owner: Any, name: str, function: Any) -> None:
-    """From now on owner.NAME(...) is function(the one before, ...)."""
-    before = getattr(owner, name)
-    setattr(owner, name, lambda *given: function(before, *given))
 
 
 def properties(told: Told) -> Row:

@@ -15,7 +15,7 @@ import h11
 
 from ...core.errors import ProtocolError
 from ...core.shim import elapsed
-from . import answers
+from . import answers, gzip
 from .answers import Answer, Piece, Refused
 from .credentials import Peer, name_and_password
 
@@ -49,6 +49,7 @@ class HttpConnection:
         self._body_size = 0
         self._login: Peer | None = None
         self._header = b""  # Authorization
+        self._encodings = ""  # Accept-Encoding
         self._work: Any = None  # a generator that makes the Answer
         self._answer: Answer | None = None  # waits until the log has got so far
         self._pieces: Iterator[Piece] | None = None  # of the answer that is on its way
@@ -200,6 +201,7 @@ class HttpConnection:
         for name, value in request.headers:
             if name == b"content-length" and int(value) > BODY_MAX:
                 raise too_large()
+        self._encodings = b",".join([value for name, value in request.headers if name == b"accept-encoding"]).decode("latin-1")
         self._header = next((value for name, value in request.headers if name == b"authorization"), b"")
         self.user = None
         if not self._header:
@@ -297,6 +299,8 @@ class HttpConnection:
 
     def _send(self, answer: Answer) -> None:
         """Begin to send an answer."""
+        if self._request is not None and gzip.is_asked_for(self._encodings):
+            answer = gzip.made(answer)
         headers = [("server", "Leveret"), *self.server.headers, *answer.headers]
         if answer.status not in WITHOUT_BODY:
             headers.append(("content-type", answer.kind))

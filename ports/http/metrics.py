@@ -131,6 +131,7 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
     counts = of_broker(broker)
     totals = overview.totals(broker)
     counters = overview.counters(broker)
+    churn = call.server.churn.counts
     used, most = machine.descriptors()
     for name, kind, value, words in (
         ("connections", GAUGE, sum(each.user is not None for each in broker.connections), "Connections currently open"),
@@ -140,6 +141,11 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
         ("exchanges", GAUGE, totals["exchanges"], "Exchanges available"),
         ("connections_opened_total", COUNTER, counts["connection_created"], "Total number of connections opened"),
         ("connections_closed_total", COUNTER, counts["connection_closed"], "Total number of connections closed or terminated"),
+        ("channels_opened_total", COUNTER, churn["channel_created"], "Total number of channels opened"),
+        ("channels_closed_total", COUNTER, churn["channel_closed"], "Total number of channels closed"),
+        ("queues_declared_total", COUNTER, churn["queue_declared"], "Total number of queues declared"),
+        ("queues_created_total", COUNTER, churn["queue_created"], "Total number of queues created"),
+        ("queues_deleted_total", COUNTER, churn["queue_deleted"], "Total number of queues deleted"),
         ("process_open_fds", GAUGE, used, "Open file descriptors"),
         ("process_max_fds", GAUGE, most, "Open file descriptors limit"),
         ("process_open_tcp_sockets", GAUGE, len(broker.connections), "Open TCP sockets"),
@@ -158,6 +164,8 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
         yield from family("rabbitmq_queue_messages", GAUGE, "Sum of ready and unacknowledged messages", one(counts["messages"]))
     for name, source, words in GLOBAL:
         yield from family("rabbitmq_global_" + name, COUNTER, words, one(counters[source], **PROTOCOL))
+    consumers = one(totals["consumers"], **PROTOCOL)
+    yield from family("rabbitmq_global_consumers", GAUGE, "The current number of consumers", consumers)
     routed = counters["published"] - counters["unroutable"] - counters["returned"]
     yield from family("rabbitmq_global_messages_routed_total", COUNTER, "Total number of messages routed", one(routed, **PROTOCOL))
     yield from alarms(call)

@@ -14,6 +14,7 @@ from ..peers import peers_of
 from . import answers, routes
 from .answers import Answer, Refused
 from .call import Call
+from .churn import Churn
 from .connection import HttpConnection
 from .counts import of_broker
 from .credentials import Known
@@ -69,6 +70,7 @@ class HttpServer:
         self.directory: str | None = None  # where messages are kept
         self.opened: Any = weakref.WeakKeyDictionary()  # connection -> seconds since 1970
         self.peers = peers_of(broker)
+        self.churn = Churn(broker)
         self.trace: Any = lambda is_on: None  # turns the firehose on or off
         self.is_traced: Any = lambda: False
         self.rates = Rates()
@@ -95,7 +97,7 @@ class HttpServer:
         """Look at the broker's counts now and then; give requests their turns."""
         now = self.broker.uptime_ms
         if self.history.is_due(now):
-            self.history.add(now, self.seconds(), of_broker(self.broker))
+            self.history.add(now, self.seconds(), {**of_broker(self.broker), **self.churn.counts})
             self.rates.sweep(now)
             for each in self.broker.connections:
                 self.opened_at(each)

@@ -33,7 +33,7 @@ def overview(call: Call) -> Answer:
     server, broker = call.server, call.broker
     history = server.history
     age = {name: int(call.query.get(name, "0")) if call.query.get(name, "0").isdigit() else 0 for name in AGES}
-    counts = of_broker(broker)
+    counts = {**of_broker(broker), **server.churn.counts}
     rate_ages = age["msg_rates_age"], age["msg_rates_incr"]
     stats: Row = {}
     for name in COUNTED:
@@ -44,7 +44,7 @@ def overview(call: Call) -> Answer:
         queues[name] = counts[name]
         queues[name + "_details"] = history.details(name, age["lengths_age"], age["lengths_incr"])
     churn: Row = {}
-    for name in ("connection_created", "connection_closed"):
+    for name in ("connection_created", "connection_closed", *server.churn.counts):
         churn[name] = counts[name]
         churn[name + "_details"] = history.details(name)
     made: Row = {

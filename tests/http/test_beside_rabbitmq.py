@@ -28,7 +28,6 @@ ABSENT = re.compile(
             r"idle_since",
             r"message_stats\.(confirm|deliver|deliver_no_ack|get|get_empty|get_no_ack|disk_reads|disk_writes|redeliver|return_unroutable"
             r"|drop_unroutable|publish|publish_in|publish_out|ack|deliver_get)(_details)?\b",
-            r"churn_rates\.(channel|queue)_",
             r"^\[?\]?\.?(channel|queue)_(closed|created|declared|deleted)",
             r"(mnesia|queue_index|msg_store|io_(read|reopen|seek|write_avg|write_count|sync_avg))_?",
             r"ra_open_file_metrics|metrics_gc_queue_length|gc_(num|bytes)|context_switches",

@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import time
+import zlib
 
 import pytest
 from api import Api, Served
@@ -359,8 +360,32 @@ class FakeBroker:
     class failures:
         refuses = staticmethod(lambda address: False)
 
+    class places:
+        introduced = None
+
+    class consumers:
+        open_session = close_session = None
+
+    class topology:
+        declare_queue = make_queue = forget_queue = None
+
 
 def feed(peer, octets):
     room = peer.writable()
     room[: len(octets)] = octets
     peer.received(len(octets))
+
+
+def test_answers_are_compressed_for_who_asks_for_it(api):
+    """RFC 9110 section 12.5.3: only where gzip is named, and not with the weight 0; what is small stays as it is."""
+    plain = api.call("GET", "/api/overview")
+    for asked in ("gzip", "deflate, gzip;q=0.5", "x-gzip"):
+        status, headers, body = api.call("GET", "/api/overview", headers={"Accept-Encoding": asked})
+        assert (status, headers["content-encoding"]) == (200, "gzip") and len(body) < len(plain[2]) / 2
+        assert json.loads(zlib.decompress(body, 31)).keys() == json.loads(plain[2]).keys()
+    for asked in ("gzip;q=0", "gzip; q=0.0", "br", ""):
+        assert "content-encoding" not in api.call("GET", "/api/overview", headers={"Accept-Encoding": asked})[1]
+    assert "content-encoding" not in api.call("GET", "/api/whoami", headers={"Accept-Encoding": "gzip"})[1]
+    status, headers, body = api.call("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
+    assert zlib.decompress(body, 31).startswith(b"# TYPE rabbitmq_identity_info")
+    assert api.call("HEAD", "/api/overview", headers={"Accept-Encoding": "gzip"})[2] == b""
