@@ -1,6 +1,6 @@
 """The `leveret` command: chooses the subcommand and hands over.
 
-    leveret serve | status | list | top | declare | delete | bind | unbind | publish | get | purge | close | users | policy | drain
+    leveret serve | status | alive | list | top | declare | delete | bind | unbind | publish | get | purge | close | users | policy | drain
           | reload | doctor | limits | board | definitions | branches | log | password | attach | bridge | file | perf | pipeline
           | completion
 
@@ -20,6 +20,7 @@ from .usage import UsageError
 COMMANDS = (
     ("serve", "run a broker"),
     ("status", "show what a running broker holds and has done"),
+    ("alive", "ask a broker whether it answers, without a log-in: a health check"),
     ("list", "list queues, streams, connections, exchanges, bindings, users, permissions or policies of a running broker"),
     ("top", "show what a running broker does, anew every second"),
     ("declare", "make a queue or an exchange"),
