@@ -237,6 +237,13 @@ CROSS_COMPILERS = Component(
     ),
     ("gcc-12-arm-linux-gnueabihf", "gcc-12-aarch64-linux-gnu", "libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "qemu-user"),
 )
+DEBIAN_TOOLS = Component(
+    "Debian's tools for packages",
+    ("mmdebstrap", "lintian", "systemd-analyze", "runc", "man-db"),
+    "packages are not tried in systems of their own",
+    lambda: all(map(shutil.which, ("mmdebstrap", "lintian", "systemd-analyze", "runc", "man"))),
+    ("mmdebstrap", "lintian", "systemd", "runc", "man-db"),
+)
 CLANG = Component("clang", ("clang",), "the C form is not built with it", _on_path("clang"), ("clang",))
 SHARED = Component(
     "the workplace's folder ../shared",
@@ -263,6 +270,7 @@ ALL = (
     C_COMPILER,
     PYTHON_HEADERS,
     CROSS_COMPILERS,
+    DEBIAN_TOOLS,
     CLANG,
     CHROMIUM,
     SHELLS,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""One command for work on Leveret: set-up, demo, test, check, bench, site.
+"""One command for work on Leveret: set-up, demo, test, check, bench, site, package.
 
     python3 tools/dev.py setup | demo [...] | test [LEG ...] | check | mutate [...] | bench [...] | site
+    python3 tools/dev.py package wheel | sdist ...
     python3 tools/dev.py simulate [...] | faults [...] | attack [...] | kill [--times N]
 
 Laws: the standard library only; every command sets up what it needs by itself (`.venv`, pinned packages) and says what it does;
@@ -46,12 +47,13 @@ def parse(arguments):
     )
     commands.add_parser("attack", help="hostile clients beside honest ones: --minutes N [--seed S]; --help lists more", add_help=False)
     commands.add_parser("site", help="the pages and the API as a site, in build/site; dead links fail")
+    commands.add_parser("package", help="what others install, in dist/: --help lists the kinds", add_help=False)
     kill = commands.add_parser("kill", help="kill -9 a real `leveret serve --data` under real clients, again and again")
     kill.add_argument("--times", type=int, default=200, metavar="N", help="how often (default 200, about ten minutes)")
     known, rest = parser.parse_known_args(arguments)
     if known.command == "kill" and known.times < 1:
         parser.error("--times must be 1 or more")
-    if rest and known.command not in ("demo", "bench", "mutate", "simulate", "faults", "attack"):
+    if rest and known.command not in ("demo", "bench", "mutate", "simulate", "faults", "attack", "package"):
         parser.error("unknown argument %s" % rest[0])
     return known, rest
 
@@ -72,6 +74,8 @@ def dispatch(options, rest):
         return environment.run_here([python, "-m", "leveret.tools.devtool.check"])
     if options.command == "site":
         return environment.run_here([python, "-m", "leveret.tools.devtool.site"])
+    if options.command == "package":
+        return environment.run_here([python, "-m", "leveret.tools.devtool.package"] + rest)
     if options.command == "mutate":
         return environment.run_here([python, "-m", "leveret.tools.devtool.mutate"] + rest)
     if options.command == "simulate":

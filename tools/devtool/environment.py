@@ -33,9 +33,9 @@ def venv_python():
 
 def wanted_extras(command):
     """The extras of pyproject.toml that `command` can use on this machine."""
-    extras = ["demo", "flash", "test", "web"] if command in NEEDS_TESTS else ["demo"]
-    if command == "site":
-        extras.append("site")
+    extras = ["demo", "flash", "package", "test", "web"] if command in NEEDS_TESTS else ["demo"]
+    if command in ("site", "package"):
+        extras.append(command)
     if command in NEEDS_JAVA:
         if components.JAVA.present():
             extras.append("spark")

@@ -70,6 +70,7 @@ LEGS = (
     Leg("attack", "CPython", paths=("tests/attack",)),
     Leg("durable", "CPython", paths=("tests/durable",)),
     Leg("accel", "CPython, C", paths=("tests/accel",), needs=components.C_COMPILER),
+    Leg("package", "CPython", paths=("tests/package",), needs=components.C_COMPILER),
     Leg("suites", "CPython", paths=("tests/suites",)),
     Leg("wire", "CPython", paths=("tests/fuzz", "tests/vectors", "tests/memory")),
     Leg("http", "CPython", paths=("tests/http",)),
