@@ -58,12 +58,11 @@ def head(name, text):
 def front(top):
     """The lines of leveret(1)."""
     lines = head("leveret", "an AMQP broker for where the sensors are")
-    lines += [".SH SYNOPSIS", ".B leveret", ".I COMMAND", '.RI [ argument " ...]"', ".SH COMMANDS"]
+    lines += [".SH SYNOPSIS", ".B leveret", ".I COMMAND", ".RI [ argument ...]", ".SH COMMANDS"]
     for command in top.commands:
-        name = escaped("leveret-" + command.path[0])
-        lines += [".TP", f"\\fB{name}\\fR(1)", escaped(command.help)]
+        lines += [".TP", "\\fB" + escaped("leveret-" + command.path[0]) + "\\fR(1)", escaped(command.help)]
     lines += command_lines(top)
-    lines += [".SH EXIT STATUS", "0: done; 1: it could not be done, and a sentence says why; 2: a mistake in the command line or in a file."]
+    lines += [".SH EXIT STATUS", "0: done; 1: not done, and a sentence says why; 2: a mistake in the command line or in a file."]
     return lines + [".SH FILES", ".TP", ".I /etc/leveret/leveret.toml", "The configuration of the service, with every setting explained."]
 
 

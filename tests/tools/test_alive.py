@@ -58,4 +58,4 @@ def test_nobody_there_and_a_url_that_is_none_are_sentences(capsys):
     assert cli.main(["alive", "amqp://127.0.0.1:1"]) == 1
     assert "no broker answers at 127.0.0.1:1" in capsys.readouterr().err
     assert cli.main(["alive", "127.0.0.1"]) == 2
-    assert cli.main(["alive", "amqp://127.0.0.1/?protocol=1.0"]) == 2
+    assert cli.main(["alive", "amqp://127.0.0.1:none"]) == 2
