@@ -291,7 +291,7 @@ def release(session):
     session.browsed = {}
     session.kept, session.kept_size = {}, 0
     session.sent = []
-    session.transfers = {}
+    session.transfers = []
     session.undurable = []
     if session in session.session.writing:
         session.session.writing.remove(session)

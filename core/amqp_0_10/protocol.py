@@ -8,8 +8,9 @@ from .. import states
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..shim import const
-from . import browsing, frame, handshake, sessions, structs, watch
+from . import browsing, frame, handshake, hot_row, sessions, structs, watch
 from .sending import Sending
+from .session import WAITING_MAX
 from .spec_0_10 import HEADER
 from .states import CONNECTION
 
@@ -17,7 +18,6 @@ if False:  # for the type checker alone
     from typing import Any
 
 FRAMES_A_TURN = const(64)  # that are taken before others have their turn
-WAITING_MAX = const(8192)  # commands of a session that are done and wait for the log
 FRAME_MAX = const(65535)  # what the size of a frame can say
 
 
@@ -32,6 +32,7 @@ class Protocol(Sending):
         self.receive = connection.receive
         self.frame_max_in = min(limits.frame_size_max, self.receive.size, FRAME_MAX)
         self.channel_max = limits.channel_max
+        self.hot = hot_row.row(self.broker.tables)  # the hot path; None: all goes frame by frame
         self.heartbeat_ms = 0
         self.login: "Any" = None  # the log-in that is going on
         self.attached: "dict" = {}  # sessions by channel
@@ -68,6 +69,8 @@ class Protocol(Sending):
                 connection.wait_for_turn()
                 break
             left -= 1
+            if self.hot is not None and self.state == "open" and hot_row.ingest(self) == layout.TURN_OVER:
+                continue
             if not self.one_frame():
                 break
         if connection.closed:

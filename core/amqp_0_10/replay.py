@@ -33,6 +33,11 @@ def size_of(octets, header):
     return len(octets) + len(header or b"")
 
 
+def may_keep(session):
+    """False for a peer that has confirmed and completed nothing for too long."""
+    return len(session.kept) < KEPT_MAX and (session.kept_size <= KEPT_SIZE_MAX or len(session.kept) <= 1)
+
+
 def check_kept(session):
     """Raise resource-error for a peer that has confirmed and completed nothing for too long."""
     if session.kept_size > KEPT_SIZE_MAX and len(session.kept) > 1:

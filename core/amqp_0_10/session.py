@@ -24,6 +24,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 NAME_MAX = const(1024)  # octets of a session's name
+WAITING_MAX = const(8192)  # commands that are done and wait for the log
 REPLY_AT = const(65536)  # completed commands after which the peer is asked to say that it knows of them
 REFUSED_MAX = const(256)  # ranges of rejected transfers: of older ones the peer has heard
 KNOWN_MAX = const(1 << 30)  # ids behind which one may be given again (RFC 1982)
@@ -132,7 +133,8 @@ class Session:
         self.is_new = False  # something is completed that the peer was not told
         self.undurable: "list" = []  # (number of the log, id, octets of a result or None) of those that are done, in their order
         self.published = 0  # number of the last transfer, 30 bits
-        self.transfers: "dict" = {}  # number -> (id, true when it wants an outcome: accept-mode explicit)
+        self.transfers: "list" = []  # (number, id, count, true when they want an outcome: accept-mode explicit) of those that wait
+        self.run: "Any" = None  # hot_row.Run
         self.is_committing = False
         # Ours:
         self.has_point = False  # we have said where our commands begin, or go on
@@ -176,13 +178,25 @@ class Session:
 
     # The peer's commands
 
-    def took(self, id_):
-        """A command of the peer's is executed: if it comes again it is passed over."""
-        self.received.add(id_, id_)
+    def may_run(self):
+        """How many whole transfers may be taken at once: 0 when the next frame is to be looked at by itself."""
+        if self.state != "attached" or self.expected is None or self.is_passing or self.wants != frame.COMMAND or self.goes_on:
+            return 0
+        if self.incoming.transaction is not None or self.is_dtx or self.replay_at is not None or not replay.may_keep(self):
+            return 0
+        runs = self.received.runs
+        if runs and serial.after(runs[-1][1], 1) != self.expected:
+            return 0  # some of the next ones may be executed
+        return max(WAITING_MAX - self.waiting_count(), 0)
+
+    def took(self, id_, last=None):
+        """A command of the peer's, or those up to `last`, is executed: if it comes again it is passed over."""
+        last = id_ if last is None else last
+        self.received.add(id_, last)
         self.has_executed = True
         oldest = self.received.runs[0]
-        if serial.distance(oldest[0], id_) > KNOWN_MAX:
-            oldest[0] = serial.after(id_, -KNOWN_MAX)
+        if serial.distance(oldest[0], last) > KNOWN_MAX:
+            oldest[0] = serial.after(last, -KNOWN_MAX)
 
     def done(self, id_, result=None):
         """A command is done: it is completed when the log is durable up to here. `result`: fields of its result's struct, or None."""
@@ -194,12 +208,17 @@ class Session:
 
     def transfer_done(self, id_, outcome):
         """A transfer came to `outcome` (outcomes.py): it is completed when the broker's promise holds."""
-        self.published = (self.published + 1) & layout.MASK
         explicit = self.fields.get("accept_mode") in (None, 0)
-        self.transfers[self.published] = (id_, explicit)
         if explicit and outcome != TAKEN:
             self.now_refused(id_)
-        self.promises.decided(self.published, outcome)
+        self.transfers_done(id_, 1, explicit, outcome)
+
+    def transfers_done(self, id_, count, explicit, outcome):
+        """The same of `count` transfers from an id on, none of them refused where more than one."""
+        number = (self.published + 1) & layout.MASK
+        self.published = (self.published + count) & layout.MASK
+        self.transfers.append((number, id_, count, explicit))
+        self.promises.decided(self.published, outcome, number)
         self.session.wants_to_write(self)
 
     def now_refused(self, id_):
@@ -237,17 +256,16 @@ class Session:
             if octets is not None:
                 self.command("execution_result", {"command_id": id_, "value": octets[4:]})
             self.now_completed(id_)
-        for first, last, outcome in self.promises.runs():
-            number = first
+        for _, last, outcome in self.promises.runs():
             ranges = Ranges()
-            while True:
-                id_, explicit = self.transfers.pop(number)
-                self.now_completed(id_)
+            number = None
+            while number != last:
+                number, id_, count, explicit = self.transfers.pop(0)
+                number = (number + count - 1) & layout.MASK
+                behind = serial.after(id_, count - 1)
+                self.now_completed(id_, behind)
                 if explicit:
-                    ranges.add(id_, id_)
-                if number == last:
-                    break
-                number = (number + 1) & layout.MASK
+                    ranges.add(id_, behind)
             self.promises.told(last)
             if ranges.runs:
                 self.tell_outcome(outcome, ranges.runs)
@@ -263,9 +281,9 @@ class Session:
             code = REJECTED_UNROUTABLE if outcome == UNROUTABLE else 0
             self.command("message_reject", {"transfers": ranges, "code": code, "text": text})
 
-    def now_completed(self, id_):
-        """A command is completed."""
-        self.completed.add(id_, id_)
+    def now_completed(self, id_, last=None):
+        """A command, or those up to `last`, is completed."""
+        self.completed.add(id_, id_ if last is None else last)
         self.is_new = True
 
     def tell_completed(self, always=False):
@@ -351,11 +369,13 @@ class Session:
 
     def is_pending(self, id_):
         """True for a command that is executed and whose completion waits for the log."""
-        return id_ in [each[1] for each in self.undurable] + [each[0] for each in self.transfers.values()]
+        runs = [(first, count) for _, first, count, _ in self.transfers] + [(each[1], 1) for each in self.undurable]
+        return len([first for first, count in runs if 0 <= serial.distance(first, id_) < count]) > 0
 
     def waiting_count(self):
         """How many commands are executed and wait for the log."""
-        return len(self.undurable) + len(self.transfers)
+        transfers = (self.published - self.transfers[0][0] + 1) & layout.MASK if self.transfers else 0
+        return len(self.undurable) + transfers
 
     def lose(self):
         """The transport is lost: the session goes on without, or ends."""

@@ -12,7 +12,7 @@ from ..memory import hot, layout, serial
 from ..message.formats import AMQP_0_10
 from ..queue.turns import charge_made, is_overdue
 from ..shim import const
-from . import convert, frame, numbers, structs
+from . import convert, frame, hot_row, numbers, structs
 
 if False:  # for the type checker alone
     from typing import Any
@@ -41,6 +41,8 @@ class Subscription:
         # The command's segment: it is the same for all deliveries.
         fields = {"destination": destination, "accept_mode": 1 if accept_none else 0, "acquire_mode": 1 if browses else 0}
         self.command = structs.write_command("message_transfer", fields)
+        self.lead: "Any" = None  # the frame of it (hot_row.lead_of), on the protocol `lead_of`
+        self.lead_of: "Any" = None
 
     def grant(self, is_octets, value):
         """message.flow: so many messages or octets more."""
@@ -77,10 +79,23 @@ class Subscription:
             self.messages -= 1
         if self.octets != ENDLESS:
             self.octets = max(self.octets - size, 0)
-        if self.session.timeout_s or self.holds or self.mode == WINDOW and not self.messages == self.octets == ENDLESS:
-            note_sent(self, size if self.octets != ENDLESS else 0)
+        if self.notes():
+            note_sent(self, 1, size if self.octets != ENDLESS else 0)
         if not self.octets or self.messages == ENDLESS:
             self.tell_broker()
+
+    def used_run(self, count):
+        """So many deliveries were written, without a limit of octets."""
+        if self.messages != ENDLESS:
+            self.messages -= count
+        elif self.broker.tables.consumers[self.consumer.handle + layout.CONSUMER_CREDIT] < hot_row.LOW_CREDIT:
+            self.tell_broker()
+        if self.notes():
+            note_sent(self, count, 0)
+
+    def notes(self):
+        """True when the completion of its transfers changes something."""
+        return self.session.timeout_s or self.holds or self.mode == WINDOW and not self.messages == self.octets == ENDLESS
 
     def give_back(self, count, octets):
         """Transfers are completed: in window mode that is credit."""
@@ -96,14 +111,15 @@ class Subscription:
 # What was sent, and is not completed: runs [first id, last id, subscription, octets of each]
 
 
-def note_sent(subscription, size):
-    """The last transfer's completion will give credit."""
+def note_sent(subscription, count, size):
+    """The completion of the last `count` transfers will give credit: `size` octets each."""
     sent = subscription.session.sent
-    id_ = serial.after(numbers.tail(subscription.session), -1)
-    if sent and sent[-1][2] is subscription and sent[-1][3] == size and serial.after(sent[-1][1], 1) == id_:
-        sent[-1][1] = id_
+    last = serial.after(numbers.tail(subscription.session), -1)
+    first = serial.after(last, 1 - count)
+    if sent and sent[-1][2] is subscription and sent[-1][3] == size and serial.after(sent[-1][1], 1) == first:
+        sent[-1][1] = last
     else:
-        sent.append([id_, id_, subscription, size])
+        sent.append([first, last, subscription, size])
 
 
 def completed(session, first, last):
@@ -137,6 +153,10 @@ def deliver(subscription, most, before):
     tables, queue = broker.tables, consumer.queue
     count = 0
     while count < most and can_go_on(subscription) and not is_overdue(queue):
+        quick = hot_row.deliver(subscription, most - count) if may_run(subscription) else 0
+        if quick:
+            count += quick
+            continue
         entry = queue.head()
         if entry == layout.NONE:
             break
@@ -178,6 +198,12 @@ def can_go_on(subscription):
         and not session.session.outgoing.active()
         and subscription.broker.consumers.has_credit(subscription.consumer)
     )
+
+
+def may_run(subscription):
+    """True when the engine may make deliveries (hot_row.deliver)."""
+    session = subscription.session
+    return session.session.hot is not None and session.has_point and subscription.octets == ENDLESS
 
 
 def pieces_of(broker, message):

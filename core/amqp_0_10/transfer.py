@@ -9,9 +9,8 @@ from ..memory import layout, serial
 from ..message.route import PART_MAX, pack
 from . import frame, mapping, properties
 from .conditions import ILLEGAL_ARGUMENT, SessionError
+from .hot_row import EXPLICIT, NOT_ACQUIRED
 
-EXPLICIT = 0  # accept-mode: "explicit", the default, or none
-NOT_ACQUIRED = 1  # acquire-mode
 REJECTED_IMMEDIATE = 2  # reject-code of message.reject
 
 
