@@ -258,8 +258,9 @@ def test_other_legs_that_do_not_end_in_a_mutants_time_have_not_killed_it(tree, t
     assert told[told.index("Not judged (1); the same command goes on:") + 1].endswith(", out of time")
 
 
-def test_the_tests_that_are_most_about_a_file_come_first():
-    """A statement's tests are those that run it; what runs at import has those of its file, and then whoever imports it."""
+def test_the_tests_that_are_most_about_a_file_come_first(monkeypatch):
+    """A statement's tests are those that run it; what runs at import has those whose file names it (as "core/a", or in an import), then
+    those that run anything of it, and then whoever imports it."""
     source = "def f():\n    return (1 +\n            2)\n\n\nLIMIT = 3\n"
     judge = mutate.Judge.__new__(mutate.Judge)
     judge.measured = {
@@ -268,10 +269,17 @@ def test_the_tests_that_are_most_about_a_file_come_first():
         "far": {"tests": {"d": [1.0, {"core/b.py": [2]}]}, "imported": ["core/a.py"]},
         "other": {"tests": {"e": [1.0, {"core/b.py": [2]}]}, "imported": ["core/b.py"]},
     }
-    asked = {}
-    for found in mutations.mutations_of(source):
-        asked[found.line] = [[name for _, name, _ in given] for given in judge.units(mutate.Mutant("core/a.py", source, found))[:1]]
-    assert asked == {2: [["b", "a"]], 3: [["b", "a"]], 6: [["c", "b", "a", "d"]]}
+    for text, at_import in (
+        ("core/ab core import b\n", ["c", "b", "a", "d"]),
+        ('("core/a", 3)\n', ["d", "c", "b", "a"]),
+        ("from leveret.core import b, a\n", ["d", "c", "b", "a"]),
+        ("from leveret.core.a import f\n", ["d", "c", "b", "a"]),
+    ):
+        monkeypatch.setattr(mutate, "read", lambda path, text=text: text if path == "far" else "")
+        asked = {}
+        for found in mutations.mutations_of(source):
+            asked[found.line] = [[name for _, name, _ in given] for given in judge.units(mutate.Mutant("core/a.py", source, found))[:1]]
+        assert asked == {2: [["b", "a"]], 3: [["b", "a"]], 6: [at_import]}, text
 
 
 def test_marks_stand_before_statements_of_functions_alone_and_a_line_is_its_innermost_statements(tmp_path, monkeypatch):

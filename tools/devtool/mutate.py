@@ -5,8 +5,9 @@ killed it. Each verdict is kept as long as the tree stays as it is: a run that w
 what its words mean: tests/README.md.
 A mutant has the unit tests that run its statement first (test_by_test.py says which), those first of whose statements most are in its
 file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, which a busy
-machine has longer; after those it is not judged. The first failure ends it. What runs at import has the unit tests that run anything of
-its file, for half of UNITS_MAX_S, and then the quickest of all that import it.
+machine has longer; after those it is not judged. The first failure ends it. What runs at import has the unit tests whose
+file names its own, as test_numbers.py does, then those that run anything of it, for half of UNITS_MAX_S, and then the quickest of all that
+import it.
 """
 
 import argparse
@@ -212,6 +213,13 @@ def with_copy(pool, work):
         pool.put(place)
 
 
+def names(text, path):
+    """Whether a test file's text names a file of the product: core/log/segments.py as "log/segments", or by an import."""
+    folder, name = os.path.split(os.path.splitext(path)[0])
+    folder = os.path.basename(folder)
+    return re.search(rf"\b{folder}/{name}\b|\b{folder} import (?:\w+, )*{name}\b|\b{folder}\.{name} import\b", text) is not None
+
+
 def _seconds(test):
     return test[2]
 
@@ -250,14 +258,17 @@ class Judge:
     def units(self, mutant):
         """[[test file, test, seconds], ...]: the unit tests for a mutant, in the order of the text above; and whether one runs its line."""
         line, path = test_by_test.statement_of(mutant.source, mutant.mutation.line), mutant.path
-        near, far = [], []
+        first, near, far = [], [], []
         for file, record in self.measured.items():
+            is_named = not line and names(read(file), path)
             for name, (seconds, lines) in record["tests"].items():
-                if line in lines.get(path, ()) if line else path in lines:
+                if is_named:
+                    first.append((0, seconds, file, name))
+                elif line in lines.get(path, ()) if line else path in lines:
                     near.append((-len(lines[path]) / sum(map(len, lines.values())), seconds, file, name))
                 elif not line and path in record["imported"]:
                     far.append((0, seconds, file, name))
-        return [[file, name, seconds] for _, seconds, file, name in sorted(near) + sorted(far)], bool(near)
+        return [[file, name, seconds] for _, seconds, file, name in sorted(first) + sorted(near) + sorted(far)], bool(near)
 
     def in_units(self, place, mutant):
         """Ask the unit tests, for UNITS_MAX_S; without a verdict where none fails."""
