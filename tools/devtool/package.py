@@ -3,6 +3,7 @@
     python3 tools/dev.py package wheel [PROCESSOR ...]     dist/leveret-*.whl, with the hot path in C (package_wheel.py)
     python3 tools/dev.py package sdist                     dist/leveret-*.tar.gz
     python3 tools/dev.py package deb [ARCHITECTURE ...]    dist/leveret_*.deb (package_deb.py)
+    python3 tools/dev.py package oci [ARCHITECTURE ...]    dist/leveret-*-oci-*.tar, an image for containers (package_oci.py)
 
 Laws: what is made has passed what can be said of it here (tags, symbols); a tool that is missing is one sentence with the line that
 installs it, and exit status 2. The same commit makes the same octets: times are the commit's.
@@ -12,7 +13,7 @@ import argparse
 import os
 import sys
 
-from . import package_deb, package_wheel
+from . import package_deb, package_oci, package_wheel
 from .package_source import ROOT, PackagingFailed
 
 DIST = os.path.join(ROOT, "dist")
@@ -28,6 +29,11 @@ def debs(options):
     return [package_deb.build(each, options.out) for each in options.architectures or package_deb.ARCHITECTURES]
 
 
+def images(options):
+    """Paths of the images made."""
+    return [package_oci.build(each, options.out) for each in options.architectures or package_oci.ARCHITECTURES]
+
+
 def make_parser():
     """The parser of `dev.py package`."""
     parser = argparse.ArgumentParser(prog="tools/dev.py package", description="Make what others install, in dist/.")
@@ -40,7 +46,10 @@ def make_parser():
     deb = kinds.add_parser("deb", help="Debian packages: " + ", ".join(package_deb.ARCHITECTURES))
     deb.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", choices=[[], *package_deb.ARCHITECTURES], help="only these")
     deb.set_defaults(make=debs)
-    for each in (wheel, sdist, deb):
+    oci = kinds.add_parser("oci", help="images for containers: " + ", ".join(package_oci.ARCHITECTURES))
+    oci.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", choices=[[], *package_oci.ARCHITECTURES], help="only these")
+    oci.set_defaults(make=images)
+    for each in (wheel, sdist, deb, oci):
         each.add_argument("--out", default=DIST, metavar="DIR", help="where it goes (default: dist)")
     return parser
 
