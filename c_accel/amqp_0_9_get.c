@@ -15,6 +15,12 @@ static int32_t queue_called(const leveret_getter *g, const uint8_t *name)
     return -1;
 }
 
+/* Whether something of this piece goes first: confirms before the reply, and to the log messages before they leave their queue. */
+static int32_t has_to_wait(const leveret_tables *t)
+{
+    return t->state[STATE_COUNTED_HEAD] >= 0 || t->state[STATE_LOGGED_HEAD] >= 0 || (t->letters && t->letters->logged_head >= 0);
+}
+
 /* Whether the lifetime of the message at a queue's head is over, or is 0: see getting.state in core/broker/getting.py. */
 static int32_t may_have_expired(const leveret_tables *t, int32_t entry)
 {
@@ -72,7 +78,7 @@ int32_t leveret_amqp_0_9_get(const leveret_tables *t, const uint8_t *source, int
 {
     leveret_getter *g = t->getter;
     const uint8_t *frame = source + t->state[STATE_AT], *name = frame + GIVEN + 2;
-    if (!g || size < 8 || size != 8 + name[0] || t->state[STATE_COUNTED_HEAD] >= 0) /* confirms go before the reply */
+    if (!g || size < 8 || size != 8 + name[0] || has_to_wait(t))
         return ASK;
     int32_t queue = queue_called(g, name), number = frame[1] << 8 | frame[2], behind = t->state[STATE_AT] + size + OVERHEAD;
     if (queue < 0)

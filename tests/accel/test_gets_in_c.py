@@ -159,6 +159,13 @@ def test_confirms_of_one_piece_go_before_the_reply():
         ask(pair, 0, content(2, "", "plain", b"x"), a_get("plain", True, 2), content(2, "", "plain", b"y"), a_get("plain", True, 2))
 
 
+def test_a_message_is_in_the_log_before_it_is_got():
+    """One of the same piece, persistent and without confirms."""
+    pair = getting(True)
+    for _ in range(6):
+        ask(pair, 0, content(1, "", "plain", b"x", {"delivery_mode": 2}), a_get("plain", True), a_get("plain"))
+
+
 def test_names_beyond_those_that_are_kept(asked):
     pair = getting()
     for _ in range(5):
