@@ -1,0 +1,85 @@
+"""How much longer a delivery takes for receivers of another version than its publisher's (issue 18: within 2 times).
+
+    python tests/measure/conversions.py
+
+A message with ten properties and eleven octets of body, published by each version; a cell is processor time of its delivery (plain Python,
+one process, no sockets), divided by the time of a message that the receiver's own version published. Exit status 1 when a cell misses the
+goal.
+"""
+
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "unit"))
+
+GOAL = 2.0
+ROUNDS = 3
+MESSAGES = 40
+ROOM = {"properties_size_max": 4096, "receive_buffer_size": 16384, "send_buffer_size": 1 << 20, "content_size_max": 4096}
+TEN = tuple("content-type content-encoding delivery-mode priority correlation-id reply-to message-id timestamp type app-id".split())
+
+
+def ten_properties():
+    """{version: (octets of the header, body)}, as full_messages.py has them."""
+    import full_messages as full
+
+    said = {name: full.SAID[name] for name in TEN}
+    found = {version: (full.listed(full.PROPERTIES, said, None), full.BODY) for version in full.BASIC}
+    found["0.9a5"] = full.listed(full.JMS_9A5, dict(said, destination=full.KEY), None), full.BODY
+    found["0.9r1"] = full.listed(full.JMS_9R1, said, None), full.BODY
+    reply_to, app = full.reply_to_10("ex", "answers"), full.sized(2, b"app")
+    named = full.message_10(full.UUID, b"corr", reply_to, None, app, None)
+    found["0-10"] = full.delivery_10(60000, full.SECONDS) + named, full.BODY
+    texts = [full.string(text) for text in ("id", "/queues/q", "subject", "/queues/answers", "corr")]
+    symbols = [full.symbol("text/plain"), full.symbol("gzip")]
+    times = [full.value_1_0("timestamp", full.SECONDS * 1000) for _ in range(2)]
+    user = full.value_1_0("binary", b"guest")
+    found["1.0"] = full.list_1_0(0x73, texts[:1] + [user] + texts[1:] + symbols + times), full.data(full.BODY)
+    return found
+
+
+def subscribing(source, message, target, count):
+    """Seconds of processor time in which `count` messages of a version that wait go to a new receiver of another."""
+    from every_version import World
+    from peer import new_broker
+    from peer_0_10 import Peer as Peer010
+
+    world = World(new_broker(**ROOM))
+    for _ in range(count):
+        world.publish(source, message)
+    if target == "0-10":
+        world.peers[target] = Peer010(world.broker, name=b"receiver")
+    else:
+        world.peers[target] = world.made(target)  # a connection of its own where the publisher has the same version, too
+    started = time.process_time()
+    world.subscribe(target)
+    spent = time.process_time() - started
+    came = len(world.received(target))
+    assert came == count, (source, target, came)
+    return spent
+
+
+def microseconds(source, message, target):
+    """A delivery without its share of the subscription: the best of ROUNDS."""
+    whole = min([subscribing(source, message, target, MESSAGES) for _ in range(ROUNDS)])
+    alone = min([subscribing(source, message, target, 0) for _ in range(ROUNDS)])
+    return (whole - alone) / MESSAGES * 1e6
+
+
+def main():
+    messages = ten_properties()
+    spent = {(source, target): microseconds(source, messages[source], target) for source in messages for target in messages}
+    print("| from / to | " + " | ".join(messages) + " |\n|---|" + "---:|" * len(messages))
+    for source in messages:
+        cells = ["%.1f" % (spent[source, target] / spent[target, target]) for target in messages]
+        print("| %s | %s |" % (source, " | ".join(cells)))
+    print("us, own version: " + ", ".join(["%s %.1f" % (each, spent[each, each]) for each in messages]))
+    missed = [pair for pair in spent if spent[pair] > GOAL * spent[pair[1], pair[1]]]
+    print("%d of %d cells take more than %.1f times as long" % (len(missed), len(spent), GOAL))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
