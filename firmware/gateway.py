@@ -7,6 +7,7 @@ serial line meanwhile; whatever ends the loop closes the store, and the watchdog
 
 import gc
 import os
+import sys
 
 from ..core.access.permissions import Access, User, default
 from ..core.broker.broker import Broker
@@ -107,6 +108,10 @@ class Gateway:
         if wanted["serial"] is not None:
             self._open_line(wanted["serial"])
         self._open_network()
+        if "slots" in sys.modules:  # boot.py has put this version on trial
+            from .trial import Trial
+
+            self._parts.append(("the update", Trial(self).tend))
 
     def _make_broker(self):
         gc.collect()
@@ -264,7 +269,7 @@ def start():
 
 
 def main():
-    """Start and serve until Ctrl-C; then, or when it cannot start, the REPL has the board.
+    """Start and serve until Ctrl-C; then, or when it cannot start, the REPL has the board: true when the console has stopped it.
 
     After an error of our own the watchdog, where there is one, starts the board anew.
     """
@@ -275,9 +280,11 @@ def main():
         while gateway is not None:
             gateway.step()
         watchdog.rest()
+        return False
     except KeyboardInterrupt:
         watchdog.rest()
         say("stopped; Ctrl-D starts it again")
+        return True
     except Exception as error:  # an error of ours: kept for the next look, and the console has its trace
         resets.failed(error)
         raise

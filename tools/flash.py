@@ -1,6 +1,6 @@
 """`leveret flash`: puts the broker on a board, starts it, and says where it can be reached.
 
-    leveret flash --board pico_w --port /dev/ttyACM0 [--wifi SSID] [--config gateway.toml] [--dry-run | --check]
+    leveret flash --board pico_w --port /dev/ttyACM0 [--wifi SSID] [--config gateway.toml] [--dry-run | --check | --update]
 
 What is on the board and right stays: a second flash copies only what changed. Without --wifi and --config the settings on the board stay.
 Everything is compiled and checked first; until then, and when something does not fit, nothing on the board is changed. Then the files
@@ -8,6 +8,9 @@ are copied
 to names that end in .new, compared, and given their names; main.py goes first and comes last, so that a flash that was interrupted
 leaves the old
 broker or none, and the same command completes it.
+
+--update brings this version beside the one that runs, in a folder of its own; the board tries it, keeps it once its broker has served, and
+is back at the version before when it does not come up in three starts. Settings stay as they are; the code takes twice its flash.
 
 Exit status: 0 done (--check: board and computer agree), 1 it was flashed and the broker does not answer, or --check found a difference,
 2 wrong
@@ -55,6 +58,9 @@ def add_arguments(parser):
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
     which.add_argument("--check", action="store_true", help="compare the board with this computer and change nothing")
+    which.add_argument(
+        "--update", action="store_true", help="bring this version beside the one that runs, which is back if it does not come up"
+    )
     which.add_argument("--stage", metavar="DIR", help="write the sources for a frozen firmware and a ROMFS image to DIR, and end")
 
 
@@ -195,18 +201,18 @@ def copy(place, difference, main, at_once):
     place.rename([(main.path + NEW, main.path)])
 
 
-def bring(place, files, staged):
-    """Copy Files to names with NEW, and see that they have arrived."""
+def bring(place, files, staged, new=NEW):
+    """Copy Files to names that end in `new`, and see that they have arrived."""
     from .flash_board import BoardFailed
 
     for number, file in enumerate(files, 1):
-        if file.path + NEW in staged:
+        if file.path + new in staged:
             continue
         say(f"  [{number}/{len(files)}] {file.path} ({len(file.octets)} octets)")
-        place.write(file.path + NEW, file.octets)
-    there = place.files(None, [file.path + NEW for file in files])
+        place.write(file.path + new, file.octets)
+    there = place.files(None, [file.path + new for file in files])
     for file in files:
-        if there.get(file.path + NEW, ("",))[0] != file.sha256:
+        if there.get(file.path + new, ("",))[0] != file.sha256:
             raise BoardFailed(f"{file.path} did not arrive on the board as it was sent: run the same command again")
 
 
@@ -244,7 +250,18 @@ def look(place, board, options):
     check_facts(facts, board, options.port, options.force)
     files = plan(board, facts.architecture in flash_files.MACHINE_CODE)
     names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
-    there = place.files(flash_files.LIBRARY, names + [name + NEW for name in names])
+    names += [name + NEW for name in names]
+    updated = place.files(None, [flash_files.SLOT, flash_files.SLOT_NEW])
+    if options.check and updated:
+        from . import flash_update
+
+        slot = flash_update.words_of(place, updated)[0]
+        files = flash_update.in_slot(files, slot)
+        there = place.files(slot, names)
+    else:  # a flash puts the code in the first folder, and nothing in the second
+        there = place.files(flash_files.LIBRARY, names)
+        there.update(updated)
+        there.update(place.files(flash_files.SLOTS[1], []))
     settings = flash_settings.wanted(board, options, settings_there(place, there))
     return facts, there, files + [flash_settings.file_of(settings)], settings
 
@@ -368,6 +385,10 @@ def with_board(board, options):
     place = None
     try:
         place = BoardPort(options.port)
+        if options.update:
+            from . import flash_update
+
+            return flash_update.work(place, board, options)
         return work(place, board, options)
     except PortFailed as error:
         complain(str(error))

