@@ -27,13 +27,20 @@ def header_segment(broker, message, redelivered):
         if not annotations and says(octets, changes):
             return octets
         return properties.rewritten(octets, changes, annotations)
-    given, _ = crossing.told(tables, message, True)
+    said: "dict" = {"delivery_mode": properties.PERSISTENT if kind & layout.KIND_DURABLE else 1}
     if kind & layout.KIND_HAS_PRIORITY:
-        given["priority"] = kind >> layout.KIND_PRIORITY & 255
+        said["priority"] = kind >> layout.KIND_PRIORITY & 255
     lifetime = reading.expiration_of(tables, message)
-    given["expiration"] = None if lifetime is None else str(lifetime)
-    given["delivery_mode"] = properties.PERSISTENT if kind & layout.KIND_DURABLE else 1
-    return properties.rewritten(properties.encode(given), changes, annotations)
+    said["expiration"] = None if lifetime is None else str(lifetime)
+    version = ("0-10", said["delivery_mode"], said.get("priority"), lifetime)
+    octets, _ = crossing.once(broker, message, True, version, lambda given: properties.encode(over(given, said)))
+    return properties.rewritten(octets, changes, annotations)
+
+
+def over(given, said):
+    """Properties by name with others over them."""
+    given.update(said)
+    return given
 
 
 def says(octets, changes):

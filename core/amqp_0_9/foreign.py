@@ -14,15 +14,28 @@ def reworked(broker, message):
     part, None: all of it. Where they take more octets than a delivery may have, they come without headers of the publisher, or else of the
     broker: a number of 1.0 may have one octet, and nine here."""
     tables = broker.tables
-    given, pieces = crossing.told(tables, message)
-    given = {name: given[name] for name, _ in properties.PROPERTIES if name in given}
-    changes = reading.annotations_of(broker.tables, message)
-    octets = merged(given, changes)
+    octets, pieces = crossing.once(broker, message, False, ("0-9-1",), as_basic)
+    changes = reading.annotations_of(tables, message)
+    if changes:
+        octets = properties.merge(octets, changes)
     size_max = reading.properties_room(broker.limits, tables.messages[message + layout.MESSAGE_ROUTE])
+    if len(octets) <= size_max:
+        return octets, pieces
+    given = of_basic(crossing.told(tables, message)[0])
     for table in (given, changes):
         if len(octets) > size_max and table.pop("headers", None):
             octets = merged(given, changes)
     return octets, pieces
+
+
+def of_basic(given):
+    """The properties that class basic has, of those by name."""
+    return {name: given[name] for name, _ in properties.PROPERTIES if name in given}
+
+
+def as_basic(given):
+    """Properties by name as those of class basic (bytes)."""
+    return properties.encode(of_basic(given))
 
 
 def merged(given, changes):

@@ -286,26 +286,38 @@ def converted(broker, message, failed, noted):
     tables = broker.tables
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND]
-    given, _ = crossing.told(tables, message, True)
     exchange, key = reading.names_of(broker.tables, message)
     changes = annotations_of(broker, message)
-    changes["x-exchange"] = exchange
-    changes["x-routing-key"] = key if sections.utf8(key) is None else sections.utf8(key)
-    if noted:
-        changes.update(noted)
+    if changes or noted:  # a message of its own
+        given, _ = crossing.told(tables, message, True)
+        changes.update(named_by(exchange, key))
+        if noted:
+            changes.update(noted)
+        sectioned, type_ = sections_of(given, changes), given.get("type")
+    else:
+
+        def convert(given):
+            return sections_of(given, named_by(exchange, key)), given.get("type")
+
+        (sectioned, type_), _ = crossing.once(broker, message, True, ("1.0", exchange, key), convert)
     fields = {
         "durable": kind & layout.KIND_DURABLE != 0,
         "priority": kind >> layout.KIND_PRIORITY & 255 if kind & layout.KIND_HAS_PRIORITY else None,
         "ttl": reading.expiration_of(broker.tables, message),
     }
     told = modified.told_in(reading.annotations_of(tables, message)) if kind & layout.KIND_ANNOTATED else b""
-    octets = header(fields, failed, passed_ms(broker, message)) + told + sections_of(given, changes)
+    octets = header(fields, failed, passed_ms(broker, message)) + told + sectioned
     size = messages[message + layout.MESSAGE_BODY]
-    if given.get("type") == ENCODED and body.is_body(size, crossing.reader(tables, message)):
+    if type_ == ENCODED and body.is_body(size, crossing.reader(tables, message)):
         return octets
     if size < 256:
         return octets + bytes((0, 0x53, sections.DATA, 0xA0, size))
     return octets + b"\x00\x53\x75\xb0" + struct.pack(">I", size)
+
+
+def named_by(exchange, key):
+    """The annotations that say where a message was published."""
+    return {"x-exchange": exchange, "x-routing-key": key if sections.utf8(key) is None else sections.utf8(key)}
 
 
 def sections_of(given, changes):

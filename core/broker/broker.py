@@ -99,6 +99,7 @@ class Broker:
         self.beyond: "Any" = None  # sessions that live beyond their connection (amqp_0_10/sessions.py)
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
+        self.results: "Any" = None  # crossing.Results, from the first message that goes to receivers of another version
         self.contents: "Any" = None  # staging/contents.py, from the first content that is staged
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.bridges = {}  # name -> (uptime of the report, the bridge's report): core/bridge/requests.py

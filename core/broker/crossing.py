@@ -18,6 +18,8 @@ from ..message.formats import AMQP_0_10, AMQP_1_0, BASIC, format_of
 from ..parts import needed
 
 GRAFTED = "death"  # in the names of the headers that core/queue/letters.py puts behind the publisher's, and in no name of those
+RESULTS = 2  # times the largest properties that results of conversions take
+RESULT_SIZE = 512  # octets of a result beside those of its properties: objects and their place in the table
 SOURCES = {BASIC: "amqp_0_9.exact", AMQP_1_0: "amqp_1_0.exact", AMQP_0_10: "amqp_0_10.exact"}
 
 
@@ -33,18 +35,64 @@ def told(tables, message, wide=False):
     kind = tables.messages[message + layout.MESSAGE_KIND]
     source = source_of(kind)
     octets = tables.properties_of(message)
+    places, type_ = payload(tables, message, source, octets) or (None, None)
+    return named(source, kind, octets, type_, wide), places
+
+
+def named(source, kind, octets, type_, wide):
+    """Properties (bytes) of a message by name, without the headers that are annotations; `type_`: of its body, or None."""
     given = source.exact(octets, wide)
     if kind & layout.KIND_GRAFTED:
         headers = given.pop("headers")
         headers = {name: headers[name] for name in headers if GRAFTED not in name}
         if headers:
             given["headers"] = headers
-    pieces_and_type = payload(tables, message, source, octets)
-    if pieces_and_type is None:
-        return given, None
-    if pieces_and_type[1] is not None:
-        given["type"] = pieces_and_type[1]
-    return given, pieces_and_type[0]
+    if type_ is not None:
+        given["type"] = type_
+    return given
+
+
+def once(broker, message, wide, version, convert):
+    """(what `convert` makes of a message's properties by name, pieces of its body): made once for all receivers of a version, as long as
+    there is room for it (Results). `version`: a tuple of all else that the result is made of, the version's name first; `convert`: a
+    function of the properties as `told` gives them."""
+    tables = broker.tables
+    kind = tables.messages[message + layout.MESSAGE_KIND]
+    source = source_of(kind)
+    octets = tables.properties_of(message)
+    places, type_ = payload(tables, message, source, octets) or (None, None)
+    if broker.results is None:
+        broker.results = Results(RESULTS * broker.limits.properties_size_max)
+    key = (version, kind & (layout.KIND_FORMAT | layout.KIND_GRAFTED), octets, type_)
+    made = broker.results.get(key)
+    if made is None:
+        made = convert(named(source, kind, octets, type_, wide))
+        broker.results.keep(key, made, len(octets))
+    return made, places
+
+
+class Results:
+    """Results of conversions by what they were made of. `room`: octets that they and that take at most; where a further one does not fit
+    all others go."""
+
+    def __init__(self, room):
+        self.room = room
+        self.taken = 0
+        self.by_key = {}
+
+    def get(self, key):
+        """A result, or None."""
+        return self.by_key.get(key)
+
+    def keep(self, key, made, size):
+        """Keep a result (octets, or a tuple that begins with them) of a key that has `size` octets."""
+        size += len(made[0] if isinstance(made, tuple) else made) + RESULT_SIZE
+        if self.taken + size > self.room:
+            self.by_key = {}
+            self.taken = 0
+        if size <= self.room:
+            self.by_key[key] = made
+            self.taken += size
 
 
 def annotations_of(tables, message):

@@ -27,6 +27,7 @@ DELIVERY = 400  # of a delivery of a sender of AMQP 1.0 that comes or is not set
 DELIVERIES_SHARE = 4  # of entry_count_max: so many of them
 TAG = 220  # of a delivery that a target remembers
 TAGS_A_TARGET = 32
+CONVERSIONS = 2  # broker/crossing.py's RESULTS
 STAGED = 262144  # octets of a staged content that wait to be written, that are being written, or that were read back
 TEXT = 80  # octets of a text beside four for each of its own
 
@@ -77,6 +78,7 @@ def memory_parts(limits):
         ("names of readers", (300 + short) * limits.offset_count_max, ("offset_count_max",)),
         ("management", 60 * limits.management_size_max, ("management_size_max",)),
         ("addresses", 1000 * limits.login_address_max, ("login_address_max",)),
+        ("results of conversions", CONVERSIONS * limits.properties_size_max, ("properties_size_max",)),
         ("bridges' reports", 24 * 4096 * limits.bridge_count_max, ("bridge_count_max",)),
         (
             "staged contents",
