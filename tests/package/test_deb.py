@@ -68,8 +68,9 @@ def test_install_upgrade_remove_and_purge(made, system, tmp_path):
     install(made("deb", "amd64"))
     assert inside("leveret", "--version") == "leveret 0.1.0\n"
     assert inside("stat", "-c", "%U %G %a", "/etc/leveret/leveret.toml") == "root leveret 640\n"
-    assert "run in C" in inside("python3", "-c", "import sys; sys.path.insert(0, '/usr/lib/leveret')\n"
-                                "from leveret import c_accel; print(c_accel.install())")
+    assert "run in C" in inside(
+        "python3", "-c", "import sys; sys.path.insert(0, '/usr/lib/leveret')\nfrom leveret import c_accel; print(c_accel.install())"
+    )
     inside("runuser", "-u", "leveret", "--", "leveret", "serve", "--config", "/etc/leveret/leveret.toml", "--check-config")
     os.makedirs(os.path.join(system, "var/lib/leveret"), exist_ok=True)
     with open(configuration, "a") as file:
