@@ -116,7 +116,8 @@ except NameError:
 
 def resolve(host: str, port: int) -> "tuple[Any, ...]":
     """The first address of a host: (family, type, protocol, name, address). Raises OSError."""
-    addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    octets = host.encode()  # for a text CPython loads its codec of international names, which stays: half a MiB
+    addresses = socket.getaddrinfo(octets if len(octets) == len(host) else host, port, 0, socket.SOCK_STREAM)
     if not addresses:
         raise OSError("no address for %s" % host)
     return addresses[0]

@@ -12,13 +12,17 @@ All of them are made for their owner alone (0600), whatever the directory is; th
 Only one program at a time has a directory: it holds a lock on the file `lock`.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os
 import time
-from typing import Any
 
 from ..core.log import segment_list
+
+if False:  # for the type checker alone: an idle broker does without the module
+    from typing import Any
 
 SUFFIX = ".log"
 ORPHANS = ".orphans"

@@ -4,13 +4,17 @@ The contract is in core/log/segments.py (`begin`, `begin_remove`, `ended`, `wait
 meanwhile the loop goes on. `pollable` can be read when what was begun is done: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import queue
 import threading
-from typing import Any
 
 from .store_file import FileStore
+
+if False:  # for the type checker alone: an idle broker does without the module
+    from typing import Any
 
 
 class ThreadedFileStore(FileStore):

@@ -9,7 +9,6 @@ burst, then so many a second; the rest is counted, and the count is told. Who do
 finds no room is counted too.
 """
 
-import datetime
 import json
 import os
 import select
@@ -57,14 +56,14 @@ class Share:
 
 class OperatorLog:
     """`stream`: a text file, None where there is none; `format`: of FORMATS; `least`: sentences of less weight are not told. `clock`:
-    seconds that only grow; `wall`: an aware datetime of now."""
+    seconds that only grow; `wall`: a function that returns an aware datetime of now."""
 
-    def __init__(self, stream, format=TEXT, least=INFO, clock=time.monotonic, wall=lambda: datetime.datetime.now().astimezone()):
+    def __init__(self, stream, format=TEXT, least=INFO, clock=time.monotonic, wall=None):
         self.stream = stream
         self.format = format
         self.least = least
         self.clock = clock
-        self.wall = wall
+        self.wall = wall or now_here
         self.shares = {level: Share(clock()) for level in (INFO, WARNING)}
 
     def say(self, sentence, level=INFO):
@@ -112,6 +111,13 @@ class OperatorLog:
             count = share.owed(now)
             if count:
                 self.say(f"{count} sentences were left out: about peers more than {A_SECOND} a second, or more than is read", level)
+
+
+def now_here():
+    """An aware datetime of now. An idle broker that has told nothing does without the module."""
+    import datetime
+
+    return datetime.datetime.now().astimezone()
 
 
 def one_line(sentence):

@@ -22,7 +22,6 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
 
 from leveret import c_accel
 from leveret.core.access import users
@@ -40,6 +39,9 @@ from .first_words import first_words
 from .operator_log import ERROR, FORMATS, INFO, JOURNALD, LEVELS, TEXT, WARNING, OperatorLog, reads_journal
 from .steered import Steered
 from .usage import ListenFailed, UsageError
+
+if False:  # for the type checker alone
+    from typing import Any
 
 LISTEN_DEFAULT = "amqp://127.0.0.1:5672"
 STEP_MS = 100
@@ -126,7 +128,7 @@ class Server:
         self.loop = Loop(slots + http_count * memory.HTTP_SLOTS, self.broker)
         self.bridges = Bridges(self.loop, self.broker, [], say)
         self.http = None  # web.Web, where there is a listener for HTTP
-        self.firehose: Any = None  # ports/events/firehose.Firehose, from the first time that it was on
+        self.firehose: "Any" = None  # ports/events/firehose.Firehose, from the first time that it was on
         self.events = None  # ports/events/watch.Watch, where they are asked for
         self.store = None  # of a broker that keeps messages on disk
         self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us

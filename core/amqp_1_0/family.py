@@ -1,9 +1,9 @@
-"""AMQP 1.0 among the families of protocols (core/wire/family.py)."""
+"""AMQP 1.0 among the families of protocols (core/wire/family.py). Most of the folder is imported when its first peer comes: an idle broker
+does without it."""
 
 from ..wire import family
 from ..wire.registry import register
 from . import properties
-from .protocol import Protocol
 from .spec_1_0 import HEADER_AMQP
 
 HEADER_SIZE = 8
@@ -21,6 +21,13 @@ class Family(family.Family):
         return family.MATCH if len(octets) >= HEADER_SIZE else family.MORE
 
 
-FAMILY = Family("AMQP 1.0", HEADER_AMQP, Protocol, properties)
+def protocol(connection):
+    """The protocol on one connection."""
+    from .protocol import Protocol
+
+    return Protocol(connection)
+
+
+FAMILY = Family("AMQP 1.0", HEADER_AMQP, protocol, properties)
 
 register(FAMILY)
