@@ -70,7 +70,7 @@ BEHIND = {
     "core/exchange/types/delayed.py": ("core/queue/waiting.py",),
     "core/recovery/opening.py": ("core/broker/ages.py",),
     "core/stream/stream.py": ("core/broker/ages.py", "core/queue/stream_arguments.py"),
-    "core/amqp_1_0/family.py": ("core/limits_further.py", "core/queue/wishes.py"),
+    "core/amqp_1_0/family.py": ("core/amqp_1_0/protocol.py", "core/limits_further.py", "core/queue/wishes.py"),
 }
 # And with a part, or with another family, beside a family.
 BESIDE = {

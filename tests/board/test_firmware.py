@@ -359,7 +359,7 @@ def test_a_sensor_without_room_misses_messages_and_goes_on(board):
 def test_a_broker_that_cannot_start_says_why_and_leaves_the_prompt(board, capsys, given, said):
     if given is not None:
         (board / "settings.json").write_text(given if isinstance(given, str) else json.dumps(given))
-    assert gateway.main() is None
+    assert gateway.main() is False
     printed = capsys.readouterr().out.strip().splitlines()
     assert printed[-1].startswith("leveret: cannot start: ") and said in printed[-1], printed
 
