@@ -64,6 +64,8 @@ def ended(is_stopped):
 
 def write(line):
     """Replace the file. Raises OSError."""
+    if NEW in os.listdir() and FILE not in os.listdir():
+        os.rename(NEW, FILE)  # a power cut left it alone: a second one while it is written would leave none
     with open(NEW, "w") as file:
         file.write(line + "\n")
     try:

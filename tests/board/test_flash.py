@@ -41,7 +41,7 @@ def test_a_new_board_is_flashed_and_a_second_flash_copies_only_what_changed(make
         assert READY in second.stdout
         checked = flash("--port", board.device, "--check")
         assert checked.returncode == 0 and f"{len(flashed_files) + 1} files are the same\n" in checked.stdout
-    assert names(folder) == sorted([file.path for file in flashed_files] + ["settings.json"])
+    assert names(folder) == sorted([file.path for file in flashed_files] + ["settings.json", "resets.txt"])
     assert json.loads((folder / "settings.json").read_text())["serial"] == {"line": "console"}
 
 

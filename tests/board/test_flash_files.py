@@ -16,7 +16,7 @@ from leveret.tools.usage import UsageError
 
 SOME = ("esp32_s3", "pico_w", "stm32f4")  # one of each architecture, with code frozen and not
 SECRET = "correct horse"
-NOT_ON_A_BOARD = {"ports/tls.py"}  # a bridge whose upstream asks for it is refused
+NOT_ON_A_BOARD = {"ports/tls.py", "ports/url_0_10.py"}  # a bridge whose upstream asks for one of them is refused
 USERS = """
 [limits]
 arena_size = 16384
@@ -152,7 +152,8 @@ def test_what_the_boards_page_shows_is_taken(tmp_path):
     settings = flash_settings.wanted(
         boards.load("pico_2_w"), options(config=str(tmp_path / "gateway.toml"), wifi="home", dry_run=True), None
     )
-    assert settings["sensor"]["i2c"][0]["name"] == "celsius" and settings["store"] == {"kind": "folder"}
+    assert settings["sensor"]["i2c"][0]["name"] == "celsius"
+    assert settings["store"] == {"kind": "folder", "size": 524288, "sync": "batch", "batch_ms": 45000}
 
 
 @pytest.mark.parametrize(

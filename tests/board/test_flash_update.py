@@ -6,16 +6,14 @@ What a board does with two versions: firmware/slots.py.
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 
 import pytest
 from conftest import flash, put
+from one_start import CUT, FAT, LITTLEFS, Starter
 
 from leveret.tools import flash_files
 
-STARTS_PY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "one_start.py")
 VERSION = "lib/leveret/core/version.mpy"
 STARTS = 3
 
@@ -122,31 +120,28 @@ def main():
         sys.modules["slots"].keep()
     return %(comes_up)s
 """
-CUT = 9  # exit status of a process whose power has gone
-FAT, LITTLEFS = "fat", "littlefs"  # the one does not rename over a file that is there
 
 
-def two_versions(folder, line, comes_up):
-    """A board's folder with versions in lib, which runs, and in lib_b, which may come up."""
+def two_versions(folder, line, comes_up, trial="lib_b"):
+    """A board's folder with a version that runs, and one on trial, in lib_b or lib, which may come up."""
     shutil.rmtree(folder, ignore_errors=True)
     for slot in flash_files.SLOTS:
         firmware = folder / slot / "leveret" / "firmware"
         firmware.mkdir(parents=True)
         (firmware / "watchdog.py").write_text("def rest():\n    pass\n")
-        (firmware / "gateway.py").write_text(GATEWAY % {"slot": slot, "comes_up": slot == "lib" or comes_up})
+        (firmware / "gateway.py").write_text(GATEWAY % {"slot": slot, "comes_up": slot != trial or comes_up})
     for file in flash_files.starters():
         (folder / file.path).write_bytes(file.octets)
     if line:
         (folder / "slot").write_text(line)
 
 
-def start(folder, cut_at, file_system=LITTLEFS):
-    """One start: (exit status, lines that ran)."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", STARTS_PY, str(cut_at), file_system], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode in (0, CUT), done.stdout + done.stderr
-    return done.returncode, int(done.stdout.split()[-1]) if done.returncode == 0 else cut_at
+@pytest.fixture(scope="module")
+def start():
+    """Starter.start (one_start.py)."""
+    starter = Starter()
+    yield starter.start
+    starter.close()
 
 
 def ran(folder):
@@ -155,30 +150,54 @@ def ran(folder):
 
 
 @pytest.mark.parametrize("file_system", (LITTLEFS, FAT))
-def test_a_power_cut_at_any_line_of_the_boot_costs_a_version_that_does_not_come_up_no_more_than_its_starts(tmp_path, file_system):
+def test_a_power_cut_at_any_line_of_the_boot_costs_a_version_that_does_not_come_up_no_more_than_its_starts(start, tmp_path, file_system):
     folder = tmp_path / "board"
-    for left in range(STARTS + 1):
+    for left in (0, 1, STARTS):
         two_versions(folder, "lib_b lib %d\n" % left, False)
         lines = start(folder, 0, file_system)[1]
         for cut_at in range(1, lines + 1):
             two_versions(folder, "lib_b lib %d\n" % left, False)
             assert start(folder, cut_at, file_system)[0] == CUT
-            for _ in range(STARTS + 1):
+            for _ in range(left + 1):
                 start(folder, 0, file_system)
             versions = ran(folder)
             assert versions.count("lib_b") <= left and versions[-1] == "lib", (left, cut_at, versions)
-            assert (folder / "slot").read_text() == "lib\n", (left, cut_at)
+            assert named(folder) == "lib\n", (left, cut_at)
+
+
+def named(folder):
+    """The line that says which version runs: where a power cut has left the new one alone, that."""
+    return (folder / ("slot" if (folder / "slot").exists() else "slot.new")).read_text()
+
+
+@pytest.mark.parametrize("comes_up", (True, False))
+@pytest.mark.parametrize("line", ("lib lib_b 3\n", "lib lib_b 0\n"))
+def test_a_second_power_cut_where_the_first_left_the_new_line_alone_runs_no_version_without_its_trial(start, tmp_path, line, comes_up):
+    """The version on trial is in lib, which is what runs where no line is left."""
+    folder = tmp_path / "board"
+    cut_at = 0
+    status = CUT
+    while status == CUT:
+        cut_at += 1
+        two_versions(folder, "", comes_up, "lib")
+        (folder / "slot.new").write_text(line)
+        status = start(folder, cut_at, FAT)[0]
+        for _ in range(STARTS + 2):
+            start(folder, 0, FAT)
+        kept = comes_up and line[-2] != "0"
+        assert named(folder) == ("lib\n" if kept else "lib_b\n"), (cut_at, ran(folder))
+        assert kept or ran(folder).count("lib") <= STARTS and ran(folder)[-1] == "lib_b", (cut_at, ran(folder))
 
 
 @pytest.mark.parametrize("file_system", (LITTLEFS, FAT))
-def test_a_power_cut_at_any_line_of_the_boot_costs_a_version_that_comes_up_nothing(tmp_path, file_system):
+def test_a_power_cut_at_any_line_of_the_boot_costs_a_version_that_comes_up_nothing(start, tmp_path, file_system):
     folder = tmp_path / "board"
     two_versions(folder, "lib_b lib 3\n", True)
     for cut_at in range(1, start(folder, 0, file_system)[1] + 1):
         two_versions(folder, "lib_b lib 3\n", True)
         assert start(folder, cut_at, file_system)[0] == CUT
         assert start(folder, 0, file_system)[0] == 0
-        assert ran(folder)[-1] == "lib_b" and (folder / "slot").read_text() == "lib_b\n", cut_at
+        assert ran(folder)[-1] == "lib_b" and named(folder) == "lib_b\n", cut_at
 
 
 @pytest.mark.parametrize(
@@ -192,14 +211,14 @@ def test_a_power_cut_at_any_line_of_the_boot_costs_a_version_that_comes_up_nothi
         ("slot", "\n", "lib"),
     ),
 )
-def test_a_line_that_is_not_whole_is_none_and_a_new_one_alone_counts(tmp_path, name, line, version):
+def test_a_line_that_is_not_whole_is_none_and_a_new_one_alone_counts(start, tmp_path, name, line, version):
     two_versions(tmp_path / "board", "", True)
     (tmp_path / "board" / name).write_text(line)
     start(tmp_path / "board", 0)
     assert ran(tmp_path / "board") == [version]
 
 
-def test_a_start_that_cannot_be_counted_runs_the_version_before(tmp_path):
+def test_a_start_that_cannot_be_counted_runs_the_version_before(start, tmp_path):
     two_versions(tmp_path / "board", "lib_b lib 3\n", True)
     (tmp_path / "board/slot.new").mkdir()
     start(tmp_path / "board", 0)

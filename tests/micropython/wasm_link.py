@@ -2,9 +2,12 @@
 
 import time
 
+from leveret.core.broker import ages, policies  # noqa: F401 - the broker loads them when it starts; on a board they are frozen
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
+from leveret.core.log import definition_records  # noqa: F401 - as ages
+from leveret.core.queue import dead_letters, waiting  # noqa: F401 - as ages
 from leveret.core.serial_link.link import NONCE_MAX, Link
 
 BAUD = 115200
