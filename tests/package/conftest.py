@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from leveret.tools.devtool import package
+from leveret.tools.devtool import package_deb, package_oci
 
 SECONDS = 1200
 DEBIAN = "http://deb.debian.org/debian"
@@ -29,17 +29,23 @@ def checked(command, **given):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """made(KIND, ...): the path of what `dev.py package KIND ...` writes, made once in a run."""
-    out = tmp_path_factory.mktemp("dist")
+    """made(KIND, NAME): the path of what `dev.py package KIND NAME` writes, made once in a run; packages and images of the same wheel."""
+    out = str(tmp_path_factory.mktemp("dist"))
     known = {}
 
-    def make(*words):
-        if words not in known:
-            command = [sys.executable, "-m", "leveret.tools.devtool.package", *words, "--out", str(out)]
-            known[words] = checked(command).strip().splitlines()[-1]
-        return known[words]
+    def make(kind, name=None):
+        if (kind, name) not in known:
+            known[kind, name] = build(kind, name)
+        return known[kind, name]
 
-    assert package.DIST.endswith("dist")
+    def build(kind, name):
+        if kind == "deb":
+            return package_deb.build(name, out, wheel=make("wheel", package_deb.ARCHITECTURES[name]))
+        if kind == "oci":
+            return package_oci.build(name, out, make("wheel", package_oci.ARCHITECTURES[name]))
+        command = [sys.executable, "-m", "leveret.tools.devtool.package", kind, *([name] if name else []), "--out", out]
+        return checked(command).strip().splitlines()[-1]
+
     return make
 
 

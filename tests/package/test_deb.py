@@ -75,7 +75,7 @@ def test_install_upgrade_remove_and_purge(made, system, tmp_path):
     os.makedirs(os.path.join(system, "var/lib/leveret"), exist_ok=True)
     with open(configuration, "a") as file:
         file.write("# mine\n")
-    install(package_deb.build("amd64", str(tmp_path), "0.1.1"))
+    install(package_deb.build("amd64", str(tmp_path), "0.1.1", made("wheel", "x86_64")))
     assert "0.1.1" in inside("dpkg-query", "-W", "leveret")
     assert open(configuration).read().endswith("# mine\n") and os.stat(configuration).st_mode & 0o777 == 0o640
     inside("apt-get", "remove", "-y", "leveret")

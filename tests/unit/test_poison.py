@@ -217,6 +217,21 @@ def test_a_queue_whose_features_raise_costs_its_messages_then_its_features_and_n
             assert sorted(got + kept + bodies(peer, "q")) == [b"%d" % number for number in range(10)], (where, got, kept)
 
 
+def test_faults_of_a_queue_are_in_a_row_when_each_is_within_a_second_of_the_one_before():
+    """core/broker/guard.py: behind a row of them a message is taken out; a fault now and then is none."""
+    broker = new_broker()
+    peer = Peer(broker)
+    peer.declare("q")
+    queue, guard = broker.queues["q"], broker.guard
+    for between, counts in ((900, [1, 2, 3]), (1100, [1, 1, 1])):
+        counted = []
+        for _ in counts:
+            counted.append(guard.count_failure(queue))
+            pass_time(broker, between)
+        assert counted == counts, between
+        pass_time(broker, 2000)
+
+
 def test_a_delivery_that_comes_back_to_a_feature_that_raises_is_in_its_queue():
     """Section 1.8.3.14, requeue."""
     broker = new_broker()

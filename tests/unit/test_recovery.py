@@ -6,7 +6,8 @@ from peer import Peer, content, encoded
 from leveret.core.broker.policies import Policy
 from leveret.core.log import segments
 from leveret.core.memory import layout
-from leveret.core.recovery.first_pass import first_pass
+from leveret.core.recovery.first_pass import LogContents, first_pass
+from leveret.core.recovery.record_check import IDENTITY_MAX
 from leveret.core.recovery.second_pass import TooSmall
 from leveret.core.stream.stream import EPOCH
 
@@ -350,3 +351,17 @@ def test_a_last_value_that_came_back_is_replaced_by_the_next():
     for sensor, body in (("a", b"a2"), (None, b"n2")):
         peer.publish("q", body, given=dict(PERSISTENT, headers={} if sensor is None else {"sensor": sensor}))
     assert bodies(peer, "q") == [b"n1", b"b1", b"a2", b"n2"] and again.counters["replaced"] == 1
+
+
+def test_a_number_that_the_broker_never_assigns_does_not_become_the_number_of_a_queue():
+    """record_check.IDENTITY_MAX: a damaged record may name a queue by a number of the upper half; new queues have higher ones than old."""
+    contents = LogContents()
+    for identity, highest in (
+        (7, 7),
+        (3, 7),
+        (IDENTITY_MAX // 2, 7),
+        (IDENTITY_MAX - 1, 7),
+        (IDENTITY_MAX // 2 - 1, IDENTITY_MAX // 2 - 1),
+    ):
+        contents.note_queue_id(identity)
+        assert contents.queue_ids == highest, identity

@@ -110,15 +110,15 @@ def write_control(root, architecture, version):
         write(root, "DEBIAN/" + name, read(name), 0o755)
 
 
-def build(architecture, out, version=VERSION):
-    """The path of the package. Raises PackagingFailed."""
+def build(architecture, out, version=VERSION, wheel=None):
+    """The path of the package. `wheel`: the path of its wheel, if that is made already. Raises PackagingFailed."""
     if not shutil.which("dpkg-deb"):
         raise PackagingFailed("dpkg-deb is missing; it is part of Debian's package dpkg")
     path = os.path.join(out, f"leveret_{version}_{architecture}.deb")
     with tempfile.TemporaryDirectory(prefix="leveret-deb-") as folder:
         root = os.path.join(folder, "root")
         os.mkdir(root, 0o755)
-        write_files(root, package_wheel.build(ARCHITECTURES[architecture], folder), version)
+        write_files(root, wheel or package_wheel.build(ARCHITECTURES[architecture], folder), version)
         write_control(root, architecture, version)
         run(["chmod", "-R", "u+rwX,go-w,a+rX", os.path.join(root, "usr"), os.path.join(root, "etc"), os.path.join(root, "lib")])
         os.chmod(os.path.join(root, "etc/leveret/leveret.toml"), 0o640)

@@ -104,12 +104,12 @@ def image(tar, architecture):
     return files
 
 
-def build(architecture, out):
-    """The path of the image. Raises PackagingFailed."""
+def build(architecture, out, wheel=None):
+    """The path of the image. `wheel`: the path of its wheel, if that is made already. Raises PackagingFailed."""
     path = os.path.join(out, f"leveret-{VERSION}-oci-{architecture}.tar")
     with tempfile.TemporaryDirectory(prefix="leveret-oci-") as folder:
         root = os.path.join(folder, "root")
-        write_root(root, architecture, package_wheel.build(ARCHITECTURES[architecture], folder))
+        write_root(root, architecture, wheel or package_wheel.build(ARCHITECTURES[architecture], folder))
         files = image(layer(root), architecture)
     with tarfile.open(path, "w") as archive:
         for name in sorted(files):
