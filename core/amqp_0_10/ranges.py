@@ -50,3 +50,20 @@ class Ranges:
             if distance(last, run[1]) > 0:
                 runs.append([after(last, 1), run[1]])
         self.runs = runs
+
+    def without(self, others):
+        """The set that this is without the ids of another."""
+        left, gone, at = Ranges(), others.runs, 0
+        for first, last in self.runs:
+            while at < len(gone) and distance(gone[at][1], first) > 0:
+                at += 1
+            behind = at
+            while behind < len(gone) and distance(gone[behind][0], last) >= 0:
+                if distance(first, gone[behind][0]) > 0:
+                    left.runs.append([first, after(gone[behind][0], -1)])
+                first = after(gone[behind][1], 1)
+                behind += 1
+            if distance(first, last) >= 0:
+                left.runs.append([first, last])
+            at = max(at, behind - 1)  # the last one may reach into the next range
+        return left

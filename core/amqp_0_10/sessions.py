@@ -17,7 +17,6 @@ from ..memory import layout, serial
 from ..shim import const
 from .away import Away, User
 from .conditions import ILLEGAL_STATE
-from .ranges import Ranges
 
 if False:  # for the type checker alone
     from typing import Any
@@ -139,11 +138,7 @@ def key_of(session):
 
 def executed(session):
     """The ids of the commands that have done something (Ranges)."""
-    ids = Ranges()
-    ids.runs = [list(run) for run in session.received.runs]
-    for first, last in session.refused.runs:
-        ids.remove(first, last)
-    return ids
+    return session.received.without(session.refused)
 
 
 def in_log(user, name):

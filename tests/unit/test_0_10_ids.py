@@ -2,9 +2,12 @@
 
 from memory_store import MemoryStore
 from peer_0_10 import control, new_broker
+from same_random import Random
 from test_0_10_sessions import ROOM, cut, durable, lasting, sent
 
+from leveret.core.amqp_0_10.ranges import Ranges
 from leveret.core.memory import layout
+from leveret.core.memory.serial import after
 
 
 def test_the_logs_bound_of_our_ids_goes_around_with_them():
@@ -38,3 +41,19 @@ def test_what_is_completed_and_not_accepted_stays_with_its_session_around_the_en
     cut(peer)
     again = lasting(broker, again=True)
     assert [body for _, body in sent(again)] == [b"1", b"2", b"3"] and broker.queues["q"].unsettled_count() == 4
+
+
+def test_a_set_without_another_is_what_taking_out_each_range_leaves():
+    """Ranges.without takes one step a range: of a session with hundreds of refused ranges a record was written in 25 ms."""
+    random = Random(17)
+    for _ in range(300):
+        begin = after(0, -random.choice((0, 20, 30)))
+        some, others, left = Ranges(), Ranges(), Ranges()
+        for set_, most in ((some, 4), (others, 6)):
+            for _ in range(random.below(most)):
+                first = after(begin, random.below(40))
+                set_.add(first, after(first, random.below(8)))
+        left.runs = [list(run) for run in some.runs]
+        for first, last in others.runs:
+            left.remove(first, last)
+        assert some.without(others).runs == left.runs, (some.runs, others.runs)
