@@ -11,7 +11,7 @@ sys.path.append(__file__.rsplit("/", 2)[0] + "/unit")
 from world import World
 
 FIRST = 500001
-SEEDS = 40
+SEEDS = 16
 
 
 def test_seeds_of_the_simulation():

@@ -121,9 +121,10 @@ def test_the_same_seed_draws_the_same_and_another_seed_others():
     def drawn(seed):
         return [(mutant.place(), mutant.sentence()) for mutant in mutate.draw(40, seed)]
 
-    assert drawn(7) == drawn(7) and len(set(drawn(7))) == 40
-    assert drawn(8) != drawn(7)
-    assert not [place for place, _ in drawn(7) if mutate.elsewhere(place)]
+    seven = drawn(7)
+    assert drawn(7) == seven and len(set(seven)) == 40
+    assert drawn(8) != seven
+    assert not [place for place, _ in seven if mutate.elsewhere(place)]
 
 
 def test_each_file_that_is_left_out_is_there_and_says_why():
