@@ -61,14 +61,17 @@ def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection"
         device, _, baud = url[9:].partition("?baud=")
         return connect_serial(device, int(baud or 115200), timeout_ms, **options)
     place = read_url(url)
+    connection = Connection
     if type(place) is not Url:
-        raise ValueError("this client speaks AMQP 0-9-1; ports/client_1_0.py speaks 1.0")
+        if not hasattr(place, "connection"):
+            raise ValueError("this client speaks AMQP 0-9-1, and 0-8 and 0-9; ports/client_1_0.py speaks 1.0")
+        connection = place.connection()
     settings: "dict[str, Any]" = dict(SIZES)
     settings.update(options)
     settings.update(place.login())
     stream = open_stream(place, timeout_ms)
     try:
-        return Connection(stream, timeout_ms, settings)
+        return connection(stream, timeout_ms, settings)
     except Timeout as error:
         stream.close()
         raise ConnectFailed(str(error)) from None
@@ -82,7 +85,7 @@ class Connection(Moving, Events):
 
     def __init__(self, stream: "Any", timeout_ms: int, settings: "dict[str, Any]") -> None:
         Moving.__init__(self, stream, timeout_ms)
-        self._client = Client(self, open_timeout_ms=timeout_ms, **settings)
+        self._client = self.new_client(open_timeout_ms=timeout_ms, **settings)
         self._channel: "Any" = self._client.channels[1]
         self._messages: "list[Any]" = []
         self._reply: "tuple[str, Any] | None" = None
@@ -100,6 +103,10 @@ class Connection(Moving, Events):
             if getattr(stream, "failure", ""):  # TLS 1.3: the broker refuses our certificate behind its handshake
                 raise TlsRefused(stream.failure) from None
             raise ConnectFailed("%s: %s%s" % (stream.name, error.text, getattr(stream, "hint", ""))) from None
+
+    def new_client(self, **settings: "Any") -> "Any":
+        """Core's client of the version that this class speaks."""
+        return Client(self, **settings)
 
     # Reports of the core.
 
@@ -179,6 +186,10 @@ class Connection(Moving, Events):
     def _ask(self, operation: "Callable[..., Any]", *arguments: object) -> "Any":
         """A synchronous request and its reply: (method name, arguments)."""
         self._open_channel()
+        return self._answer(operation, *arguments)
+
+    def _answer(self, operation: "Callable[..., Any]", *arguments: object) -> "Any":
+        """The same on a channel that is open."""
         self._reply = None
         self._wait(lambda: operation(*arguments))
         self._wait(lambda: self._reply is not None)

@@ -6,7 +6,7 @@
 `ca`: PEM file of the authorities that the broker's certificate must come from (left out: those of the system). `cert`, `key`: the client's
 own certificate. `name`: the name in the broker's certificate (left out: the host). `auth=external`: the broker reads the
 user from the certificate. The client always checks the certificate. A URL with `protocol=1.0` is read by url_1_0.py,
-one with `protocol=0-10` by url_0_10.py.
+one with `protocol=0-10` by url_0_10.py, one with another `protocol=0...` by url_older.py.
 """
 
 TLS_KEYS = ("ca", "cert", "key", "name", "auth")
@@ -83,7 +83,7 @@ def read_url(url: str) -> Url:
 
     Left out: guest, guest, 127.0.0.1, 5672 (with TLS 5671) and the virtual host "/".
     """
-    if "protocol=" in url.partition("?")[2]:
+    if [part for part in url.partition("?")[2].split("&") if part[:9] == "protocol="]:
         from .url_1_0 import read_url_with
 
         return read_url_with(url)

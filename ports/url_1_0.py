@@ -60,10 +60,15 @@ class Url10(Url):
 
 def read_url_with(url: str) -> "Url":
     """A Url of the protocol that it names. Raises ValueError with a sentence."""
-    if "protocol=0-10" in url.partition("?")[2]:
+    asked = [part[9:] for part in url.partition("?")[2].split("&") if part[:9] == "protocol="][0]
+    if asked == "0-10":
         from .url_0_10 import read_url_0_10
 
         return read_url_0_10(url)
+    if asked[:2] == "0-" or asked[:2] == "0.":
+        from .url_older import read_url_older
+
+        return read_url_older(url)
     return read_url_1_0(url)
 
 

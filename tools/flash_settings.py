@@ -19,6 +19,7 @@ from leveret.core.limits import BOARD
 from leveret.core.memory.micropython_sizes import memory_needed
 from leveret.ports.url_0_10 import Url010
 from leveret.ports.url_1_0 import Url10
+from leveret.ports.url_older import UrlOlder
 
 from . import board_settings, boards, config
 from .board_settings import NTP, PORT, WATCHDOG_MS
@@ -107,10 +108,10 @@ def add_bridges(settings, board, path):
                 f"{path}: [[bridge]] {each.name!r}: a board has no TLS, so its upstream must be amqp:// (in a network "
                 "that you trust), or `leveret bridge` on a computer beside it goes upstream for it"
             )
-        if any(isinstance(url, Url010) for url in each.upstream_urls):
+        if any(isinstance(url, (Url010, UrlOlder)) for url in each.upstream_urls):
             raise UsageError(
-                f"{path}: [[bridge]] {each.name!r}: no board carries the way to upstreams of AMQP 0-10: take a URL without "
-                "protocol=0-10, or `leveret bridge` on a computer beside it"
+                f"{path}: [[bridge]] {each.name!r}: no board carries the way to upstreams of other versions than 0-9-1 and 1.0: take a "
+                "URL without protocol=0..., or `leveret bridge` on a computer beside it"
             )
         if "bridge_1_0" not in board.carries["parts"] and any(isinstance(url, Url10) for url in each.upstream_urls):
             raise UsageError(

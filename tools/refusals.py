@@ -236,6 +236,7 @@ ADVICE = (
         "Give PEM files: the certificate with its chain, its key, the authority's certificate; the broker must be able to read them.",
     ),
     ("ports/url_0_10.py", "", "Write what stands behind the question mark of the URL so."),
+    ("ports/url_older.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/url_1_0.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/client.py", "this client speaks", "Connect with leveret.ports.client_1_0."),
     ("ports/transactions_1_0.py", "the transaction is over", "Begin another one with client.transaction()."),

@@ -60,6 +60,7 @@ class Side(Events):
     """
 
     channel_count = 1
+    guarded: "Any" = Guarded  # class of its clients
 
     def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         self.bridge = bridge
@@ -142,7 +143,7 @@ class Side(Events):
 
     def new_client(self, settings: "Settings") -> "Any":
         """The client of a new connection."""
-        return Guarded(
+        return self.guarded(
             self,
             receive_size=settings.buffer_size,
             send_size=settings.buffer_size + 2048,

@@ -12,7 +12,7 @@ import pytest
 from nodes import wait_until
 
 import leveret.core
-from leveret.ports.client import ConnectionLost, NotConfirmed, Timeout, connect
+from leveret.ports.client import ChannelClosed, ConnectionLost, NotConfirmed, Timeout, Unroutable, connect
 from leveret.ports.url import read_url
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "board_client.py")
@@ -156,3 +156,26 @@ def test_urls():
     ):
         with pytest.raises(ValueError):
             read_url(url)
+
+
+@pytest.mark.parametrize("protocol", ["0-8", "0-9"])
+def test_publishes_of_older_versions_are_in_their_queue_when_publish_returns(leveret, protocol):
+    client = connect(leveret.url + "?protocol=" + protocol)
+    queue = client.queue_declare(exclusive=True)[0]
+    client.publish("", queue, b"kept")
+    client.publish("", queue, b"not yet", confirm=False)
+    assert client.unconfirmed == 1 and client.queue_declare(queue, passive=True)[1] == 1
+    with pytest.raises(Unroutable, match="312"):
+        client.publish("", "no such queue", b"back", mandatory=True)
+    assert client.unconfirmed == 0 and client.queue_declare(queue, passive=True)[1] == 2
+    with pytest.raises(ChannelClosed, match="404"):
+        client.publish("no such exchange", "", b"void")
+    client.publish("", queue, b"after")
+    bodies = []
+    client.consume(queue)
+    while len(bodies) < 3:
+        bodies += [message.body for message in client.poll(5000)]
+    assert bodies == [b"kept", b"not yet", b"after"]
+    with pytest.raises(ValueError, match="has no confirm.select"):
+        client.confirm_select()
+    client.close()

@@ -35,6 +35,8 @@ _BASIC_HEADER = const(0x003C0000)
 class Channel:
     """Channel `number` of a client; `window` is the most messages that may be unconfirmed in confirm mode."""
 
+    publish_head = _PUBLISH
+
     def __init__(self, client, number, window):
         self.client = client
         self.number = number
@@ -186,7 +188,8 @@ class Channel:
             octets = _NO_PROPERTIES
         elif isinstance(octets, dict):
             octets = properties.encode(octets)
-        publish = _PUBLISH + field_table.shortstr(exchange) + field_table.shortstr(routing_key) + (b"\x01" if mandatory else b"\x00")
+        place = field_table.shortstr(exchange) + field_table.shortstr(routing_key)
+        publish = self.publish_head + place + (b"\x01" if mandatory else b"\x00")
         if not self.client.output.write_content(self, publish, octets, body):
             return 0
         self.published += 1

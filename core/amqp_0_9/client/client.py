@@ -55,6 +55,10 @@ class Client:
     """
 
     dialect = spec_0_9_1  # methods and reply codes of its version
+    version = "0-9-1"
+    channel_class = Channel
+    insist = False  # of connection.open
+    told: dict = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}  # client-properties
 
     def __init__(
         self,
@@ -88,7 +92,7 @@ class Client:
         self._receive = memoryview(bytearray(receive_size))
         self._nothing = self._receive[0:0]
         self.output = Output(send_size, kept)
-        self.channels: list = [None] + [Channel(self, number, confirm_window) for number in range(1, channel_count + 1)]
+        self.channels: list = [None] + [self.channel_class(self, number, confirm_window) for number in range(1, channel_count + 1)]
         self.reset()
 
     def reset(self):
@@ -239,7 +243,7 @@ class Client:
         """
         octets = self._receive
         if type_ == 0x41 and octets[1] == 0x4D and octets[2] == 0x51 and octets[3] == 0x50 and self.state == "start":
-            speaks = "the broker speaks AMQP %d-%d-%d, not 0-9-1" % (octets[5], octets[6], octets[7])
+            speaks = "the broker speaks AMQP %d-%d-%d, not %s" % (octets[5], octets[6], octets[7], self.version)
             self.finish(0, "no AMQP broker answers" if octets[4] == 2 else speaks)  # 2: 1.0's header of TLS
         elif size > self.frame_size_max - frame.OVERHEAD and type_ != _HEADER:
             raise ProtocolError(FRAME_ERROR, "a frame of %d octets; %d are the most" % (size + frame.OVERHEAD, self.frame_size_max))
@@ -306,9 +310,8 @@ class Client:
             self.finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
             return
         self.server_properties = arguments[2]
-        properties = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}
         self.output.put(
-            method.encode(method.named(self.dialect.METHODS, "connection_start_ok"), 0, (properties, self._mechanism, self._login, "en_US"))
+            method.encode(method.named(self.dialect.METHODS, "connection_start_ok"), 0, (self.told, self._mechanism, self._login, "en_US"))
         )
 
     def on_tune(self, arguments):
@@ -322,7 +325,7 @@ class Client:
         self.output.put(
             method.encode(method.named(self.dialect.METHODS, "connection_tune_ok"), 0, (channel_max, self.frame_size_max, self.heartbeat_s))
         )
-        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_open"), 0, (self._virtual_host, "", False)))
+        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_open"), 0, (self._virtual_host, "", self.insist)))
 
     def on_open_ok(self, arguments):
         """connection.open-ok."""

@@ -1,0 +1,104 @@
+"""Where a bridge publishes when upstream speaks AMQP 0-8 or 0-9, which have no confirms: in transactions.
+
+    tx.commit-ok, and a second one behind it    the messages of the first transaction leave the outbox
+    basic.return before that                    the message is tried again, and goes to the refused queue after refusal_attempts
+    channel.close                               nobody knows what was kept: all that is on its way is sent again, one by one, so that
+                                                upstream's answer is about one message
+
+Laws
+- A message leaves the outbox behind its tx.commit-ok and never before. The tables do not say that what has no route comes back before the
+  commit-ok (Qpid's brokers send it behind), so the transaction after it, of later messages or of none, has to be committed too.
+- A transaction has BATCH messages at most, which every Leveret takes; messages go out while the one before them is being committed.
+- A commit that was not answered is in doubt: its messages are sent again, with the same x-gateway and x-sequence.
+"""
+
+from ...core.amqp_0_9.client.older import Client08, Client09
+from ...core.shim import const
+from .side import Guard
+from .target import Target
+
+if False:  # for the type checker alone
+    from typing import Any
+
+    from .bridge import Bridge
+    from .settings import Settings
+
+BATCH = const(32)
+
+
+class Guarded08(Guard, Client08):
+    """The guarded client of 0-8."""
+
+    client_class = Client08
+
+
+class Guarded09(Guard, Client09):
+    """The guarded client of 0-9."""
+
+    client_class = Client09
+
+
+class TargetOlder(Target):
+    """A publisher with transactions."""
+
+    def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
+        Target.__init__(self, bridge, role, dials, settings)
+        self.steps = [self._open, self._ask_ticket, self._look_for_exchange, self._begin]
+        self._singly = 0  # messages that still go one by one
+
+    def _open(self) -> "Any":
+        self._asked_for = 0  # number of the last message of the commit that was asked for
+        self._committed = 0  # that of the last commit-ok
+        self._told = 0  # that of the last message that has left the outbox
+        return Target._open(self)
+
+    def _ask_ticket(self) -> "Any":
+        return self.channel.access_request()
+
+    def _begin(self) -> "Any":
+        return self.channel.tx_select()
+
+    def put(self, record: "Any") -> int:
+        """Publish a record of the mover: its number on the channel, 0 without room."""
+        published = self.channel.published
+        if published - self._asked_for >= BATCH or self._singly and published != self._told:
+            return 0
+        return Target.put(self, record)
+
+    def work(self, now: int) -> None:
+        """Commit what was published; with nothing new, once more for what may come back."""
+        if self.ready and not self.channel.waiting and self._told != self.channel.published and self.channel.tx_commit():
+            self._asked_for = self.channel.published
+
+    def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
+        """tx.commit-ok: what the one before it has committed is done."""
+        while self._told < self._committed:
+            self._told += 1
+            self._singly = max(0, self._singly - 1)
+            self.bridge.confirmed(self._told, True)
+        self._committed = self._asked_for
+
+    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
+        """Upstream refuses something: with one message on its way, that one."""
+        numbers = sorted(self.bridge.mover.flight)
+        if self.ready and len(numbers) == 1:
+            self.bridge.mover.flight[numbers[0]].reason = "upstream has refused it: %d %s" % (code, text)
+            self.bridge.confirmed(numbers[0], False)
+        elif self.ready:
+            self._singly = len(numbers)
+        Target.channel_closed(self, channel, code, text)
+
+
+class Target08(TargetOlder):
+    """Over 0-8."""
+
+    guarded = Guarded08
+
+
+class Target09(TargetOlder):
+    """Over 0-9."""
+
+    guarded = Guarded09
+
+
+TARGETS = {"0-8": Target08, "0-9": Target09}
