@@ -48,6 +48,7 @@ def parse(arguments):
     commands.add_parser("attack", help="hostile clients beside honest ones: --minutes N [--seed S]; --help lists more", add_help=False)
     commands.add_parser("site", help="the pages and the API as a site, in build/site; dead links fail")
     commands.add_parser("package", help="what others install, in dist/: --help lists the kinds", add_help=False)
+    commands.add_parser("lock", help="write tools/devtool/locks: every package that is installed, by version and hash")
     kill = commands.add_parser("kill", help="kill -9 a real `leveret serve --data` under real clients, again and again")
     kill.add_argument("--times", type=int, default=200, metavar="N", help="how often (default 200, about ten minutes)")
     known, rest = parser.parse_known_args(arguments)
@@ -61,8 +62,10 @@ def parse(arguments):
 def dispatch(options, rest):
     """The exit status of one command."""
     sys.path.insert(0, ROOT)
-    from tools.devtool import environment, legs  # type: ignore[import-not-found]  # found by the path above
+    from tools.devtool import environment, legs, locks  # type: ignore[import-not-found]  # found by the path above
 
+    if options.command == "lock":
+        return locks.main()
     if options.command == "test":
         legs.refuse_unknown(options.legs)
     python = environment.prepare(options.command)

@@ -2,8 +2,7 @@
 
 With the C module no call may take more than LIMIT_MS, but for the rows of OVER, which say how much and why. As plain Python a sixteenth of
 the load is held to the same, but for PLAIN_OVER. The time is the thread's own, a row that is over is done again up to twice, and the limit
-grows with how slow the machine is just then (`slowness`). The table has half of n beside n where a call takes a while: what grows
-faster than n stands out.
+grows with how slow the machine is just then (`slowness`).
 """
 
 import amqp_1_0_scenes  # noqa: F401 - each of these adds its rows
@@ -57,16 +56,14 @@ def best(form, function, n, limit):
 
 
 def measured(form, part, over):
-    """Every scene with its n divided by `part`: (name, ms, limit, slowness). Half of n is run where a call takes more than half of
-    what it may."""
+    """Every scene with its n divided by `part`: (name, ms, limit, slowness)."""
     table = []
-    print("%-60s %7s %9s %9s  longest call" % ("scene", "n", "n/2, ms", "n, ms"))
+    print("%-60s %7s %9s  longest call" % ("scene", "n", "ms"))
     for name, most, function in scenes.ROWS:
         n = max(most // part, 4)
         limit = over.get(name, LIMIT_MS)
         took, where, slow = best(form, function, n, limit)
-        half = "%9.2f" % milliseconds(form, function, max(n // 2, 2))[0] if took > limit * slow / 2 else ""
-        print("%-60s %7d %9s %9.2f  %s%s" % (name, n, half, took, where, "" if limit == LIMIT_MS else ", may take %d" % limit), flush=True)
+        print("%-60s %7d %9.2f  %s%s" % (name, n, took, where, "" if limit == LIMIT_MS else ", may take %d" % limit), flush=True)
         table.append((name, took, limit, slow))
     return table
 

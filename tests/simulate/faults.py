@@ -296,14 +296,14 @@ def trail(faults, name, keeps):
 
 
 def some(faults):
-    """The calls that are worth a fault where there is no time for all: (scenario, keeps, n) of the first and the last call of each function
-    from each other, with a log and without."""
+    """The calls that are worth a fault where there is no time for all: (scenario, keeps, n) of the first call of each function from each
+    other with a log, and of the last without; of a function that only one of them calls that one's."""
     first, last = {}, {}
-    for keeps in (False, True):
+    for keeps in (True, False):
         for name in sorted(scenarios.SCENARIOS):
             for at, place in enumerate(trail(faults, name, keeps)):
-                first.setdefault((keeps, place), (name, keeps, at + 1))
-                last[keeps, place] = (name, keeps, at + 1)
+                first.setdefault(place, (name, keeps, at + 1))
+                last[place] = (name, keeps, at + 1)
     return sorted(set(first.values()) | set(last.values()))
 
 

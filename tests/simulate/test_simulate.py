@@ -11,7 +11,7 @@ from world_1_0 import World10
 
 from leveret.core.broker import engine
 
-SEEDS = 400
+SEEDS = 240
 SEEDS_1_0 = 60
 FIRST = 100001
 

@@ -18,7 +18,7 @@ import tempfile
 import tokenize
 import tomllib
 
-from . import words
+from . import audit, locks, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
@@ -455,6 +455,7 @@ CHECKS = (
     ("what hides a fault has its reason", unreasoned),
     ("generated files are current", generated_faults),
     ("the viper form compiles for the boards", viper_faults),
+    ("the lock files have what pyproject.toml asks for", locks.faults),
 )
 
 
@@ -466,7 +467,13 @@ def main():
         print(f"{title}: {'FAILED' if faults else 'ok'}")
         for fault in faults:
             print("  " + fault)
-    print(f"{len(CHECKS) - failed} passed, {failed} failed")
+    known, unasked = audit.audited()
+    failed += bool(known)
+    count = len(CHECKS) + (not unasked)
+    print(f"no known vulnerability (pip-audit): {f'not looked at: {unasked}' if unasked else 'FAILED' if known else 'ok'}")
+    for fault in known:
+        print("  " + fault)
+    print(f"{count - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

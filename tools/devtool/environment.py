@@ -15,12 +15,11 @@ import sys
 
 from .. import components
 from ..held_signals import HeldSignals
-from . import progress
+from . import locks, progress
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VENV = os.path.join(ROOT, ".venv")
 LOGS = os.path.join(ROOT, ".dev", "logs")
-CONSTRAINTS = os.path.join(ROOT, "tools", "devtool", "constraints.txt")
 STAMP = os.path.join(VENV, "leveret-stamp.json")
 INSTALL_SECONDS_MAX = 1800
 NEEDS_TESTS = ("setup", "test", "check", "mutate", "bench", "simulate", "attack", "kill")
@@ -48,7 +47,8 @@ def _project_hash():
     """Of all that says what is installed."""
     octets = b""
     c_files = sorted(glob.glob(os.path.join(ROOT, "c_accel", "*.[ch]")))
-    for path in [os.path.join(ROOT, "pyproject.toml"), os.path.join(ROOT, "tools", "build_backend.py"), CONSTRAINTS] + c_files:
+    written = sorted(glob.glob(os.path.join(locks.FOLDER, "*.txt")))
+    for path in [os.path.join(ROOT, "pyproject.toml"), os.path.join(ROOT, "tools", "build_backend.py"), *written, *c_files]:
         with open(path, "rb") as file:
             octets += file.read()
     return hashlib.sha256(octets).hexdigest()
@@ -99,26 +99,14 @@ def _install(extras, there):
     title = "installing " + ", ".join(["leveret"] + extras)
     spark_is_new = "spark" in extras and "spark" not in there
     print(f"{title} into .venv" + (" (pyspark alone is 450 MB: this takes minutes)" if spark_is_new else ""), flush=True)
-    command = [
-        venv_python(),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--progress-bar",
-        "off",
-        "--constraint",
-        CONSTRAINTS,
-        "--editable",
-        ROOT + "[" + ",".join(extras) + "]",
-    ]
+    pip = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+    locked = [word for group in [locks.CORE, *extras] for word in ("--requirement", locks.path_of(group))]
     try:
-        status = progress.run(title, command, log, INSTALL_SECONDS_MAX)
+        for command in ([*pip, "--require-hashes", *locked], [*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT]):
+            if progress.run(title, command, log, INSTALL_SECONDS_MAX) != 0:
+                _failed_install(log)
     except progress.TimedOut:
         sys.exit(f"Installing the packages took longer than {INSTALL_SECONDS_MAX // 60} minutes and was stopped; the log is {log}")
-    if status != 0:
-        _failed_install(log)
 
 
 def _write_stamp(extras):

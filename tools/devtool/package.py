@@ -3,6 +3,7 @@
     python3 tools/dev.py package wheel [PROCESSOR ...]     dist/leveret-*.whl, with the hot path in C (package_wheel.py)
     python3 tools/dev.py package sdist                     dist/leveret-*.tar.gz
     python3 tools/dev.py package deb [ARCHITECTURE ...]    dist/leveret_*.deb (package_deb.py)
+    python3 tools/dev.py package sbom                      dist/leveret-*.cdx.json, what it brings from PyPI (package_sbom.py)
     python3 tools/dev.py package oci [ARCHITECTURE ...]    dist/leveret-*-oci-*.tar, an image for containers (package_oci.py)
 
 Laws: what is made has passed what can be said of it here (tags, symbols); a tool that is missing is one sentence with the line that
@@ -13,7 +14,7 @@ import argparse
 import os
 import sys
 
-from . import package_deb, package_oci, package_wheel
+from . import package_deb, package_oci, package_sbom, package_wheel
 from .package_source import ROOT, PackagingFailed
 
 DIST = os.path.join(ROOT, "dist")
@@ -43,13 +44,15 @@ def make_parser():
     wheel.set_defaults(make=wheels)
     sdist = kinds.add_parser("sdist", help="the sources, for pip on any machine: it needs neither a compiler nor cffi")
     sdist.set_defaults(make=lambda options: [package_wheel.build_source(options.out)])
+    sbom = kinds.add_parser("sbom", help="the bill of materials, CycloneDX, of an installation by pip")
+    sbom.set_defaults(make=lambda options: [package_sbom.build(options.out)])
     deb = kinds.add_parser("deb", help="Debian packages: " + ", ".join(package_deb.ARCHITECTURES))
     deb.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", choices=[[], *package_deb.ARCHITECTURES], help="only these")
     deb.set_defaults(make=debs)
     oci = kinds.add_parser("oci", help="images for containers: " + ", ".join(package_oci.ARCHITECTURES))
     oci.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", choices=[[], *package_oci.ARCHITECTURES], help="only these")
     oci.set_defaults(make=images)
-    for each in (wheel, sdist, deb, oci):
+    for each in (wheel, sdist, sbom, deb, oci):
         each.add_argument("--out", default=DIST, metavar="DIR", help="where it goes (default: dist)")
     return parser
 
