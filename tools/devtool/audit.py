@@ -1,4 +1,4 @@
-"""Known vulnerabilities of what the lock files name, by pip-audit, for `dev.py check`. The service is PyPI's JSON API; a mirror may not have it."""
+"""Known vulnerabilities of what the lock files name, by pip-audit, for `dev.py check`. It asks PyPI's JSON API, which a mirror may lack."""
 
 import json
 import subprocess

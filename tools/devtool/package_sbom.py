@@ -1,4 +1,4 @@
-"""`dev.py package sbom`: the bill of materials of an installation by pip, in CycloneDX's JSON: what the lock files of GROUPS name (locks.py).
+"""`dev.py package sbom`: the bill of materials of an installation by pip, as CycloneDX: what the lock files of GROUPS name (locks.py).
 
 The Debian package and the image for containers take Debian's packages instead; `dpkg-query -W` in them says which.
 """
