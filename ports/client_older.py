@@ -52,8 +52,12 @@ class ConnectionOlder(Connection):
             self._wait(sender.open)
             self._wait(lambda: sender.state != "opening")
             self._answer(sender.access_request)
-            self._answer(sender.tx_select)
+            self._begin(sender)
         return sender
+
+    def _begin(self, sender: "Any") -> None:
+        """Let the channel have transactions."""
+        self._answer(sender.tx_select)
 
     def publish(
         self,

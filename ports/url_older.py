@@ -1,4 +1,4 @@
-"""URLs of brokers that are to be spoken to in AMQP 0-8 or 0-9: those of url.py with `protocol=`, on both interpreters.
+"""URLs of brokers that are to be spoken to in AMQP 0-8, 0-9, 0.9a5 or 0.9r1: those of url.py with `protocol=`, on both interpreters.
 
     amqp://user:password@host:port/virtual-host?protocol=0-8
     amqps://user:password@host/?protocol=0-9&ca=FILE
@@ -9,7 +9,8 @@ from .url import Url, read_url
 if False:  # for the type checker alone
     from typing import Any
 
-PROTOCOLS = ("0-8", "0-9")
+PROTOCOLS = ("0-8", "0-9", "0.9a5", "0.9r1")
+DRAFTS = ("0.9a5", "0.9r1")
 
 
 class UrlOlder(Url):
@@ -19,14 +20,20 @@ class UrlOlder(Url):
 
     def connection(self) -> "Any":
         """The class of a blocking client's connection."""
-        from .client_older import CONNECTIONS
+        if self.protocol in DRAFTS:
+            from . import client_drafts
 
-        return CONNECTIONS[self.protocol]
+            return client_drafts.CONNECTIONS[self.protocol]
+        from . import client_older
+
+        return client_older.CONNECTIONS[self.protocol]
 
     def check(self, settings: "Any") -> None:
         """Raise ValueError for a bridge that cannot have this upstream."""
         if not settings.up or [url for url in settings.upstream_urls if getattr(url, "protocol", "") != self.protocol]:
             raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+        if self.protocol in DRAFTS:
+            raise ValueError("no bridge speaks %s, whose headers have no names like x-gateway and x-sequence" % self.protocol)
 
     def target(self) -> "Any":
         """The class of a bridge's upstream."""

@@ -238,6 +238,7 @@ ADVICE = (
     ("ports/url_0_10.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/url_older.py", "", "Write what stands behind the question mark of the URL so."),
     ("ports/url_1_0.py", "", "Write what stands behind the question mark of the URL so."),
+    ("ports/client_drafts.py", "", "Call tx_select before anything else, or publish: it is in a transaction there."),
     ("ports/client.py", "this client speaks", "Connect with leveret.ports.client_1_0."),
     ("ports/transactions_1_0.py", "the transaction is over", "Begin another one with client.transaction()."),
     ("ports/url.py", "", "Write the URL as amqp[s]://user:password@host:port/vhost."),

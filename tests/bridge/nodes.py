@@ -147,10 +147,15 @@ class RabbitMQ(Node):
 
 
 class Leveret(Node):
-    """`leveret serve`, in memory."""
+    """`leveret serve`, in memory. `draft`: the version of 2005 that its listener names, or ""."""
+
+    def __init__(self, draft=""):
+        self.draft = draft
+        Node.__init__(self)
 
     def command(self):
-        return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", "amqp://127.0.0.1:%d" % self.port, "--memory"]
+        place = "amqp://127.0.0.1:%d%s" % (self.port, "?version=" + self.draft if self.draft else "")
+        return [sys.executable, "-m", "leveret.tools.cli", "serve", "--listen", place, "--memory"]
 
     def environment(self):
         return dict(os.environ)

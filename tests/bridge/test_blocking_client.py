@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from nodes import wait_until
+from nodes import Leveret, wait_until
 
 import leveret.core
 from leveret.ports.client import ChannelClosed, ConnectionLost, NotConfirmed, Timeout, Unroutable, connect
@@ -179,3 +179,35 @@ def test_publishes_of_older_versions_are_in_their_queue_when_publish_returns(lev
     with pytest.raises(ValueError, match="has no confirm.select"):
         client.confirm_select()
     client.close()
+
+
+@pytest.mark.parametrize("draft", ["0.9a5", "0.9r1"])
+def test_the_drafts_of_2005(draft):
+    broker = Leveret(draft)
+    try:
+        client = connect(broker.url + "?protocol=" + draft)
+        queue = client.queue_declare("readings")[0]
+        client.exchange_declare("x", "topic")
+        client.queue_bind(queue, "x", "a.*")
+        client.publish("x", "a.b", b"kept", {"headers": {"n": 1}, "delivery_mode": 2})
+        client.publish("x", "a.c", bytes(300000), confirm=False)
+        assert client.queue_declare(queue, passive=True)[1:] == (1, 0)
+        client.wait_confirmed()
+        message = client.get(queue)
+        assert (message.body, message.routing_key, message.properties["headers"]) == (b"kept", "a.b", {"n": 1})
+        with pytest.raises(ValueError, match="has no basic.nack"):
+            client.nack(message)
+        client.ack(message)
+        client.qos(1)
+        client.consume(queue)
+        (message,) = client.poll(5000)
+        assert message.body == bytes(300000)
+        client.ack(message)
+        if draft == "0.9r1":
+            with pytest.raises(Unroutable, match="310"):
+                client.publish("", "no such queue", b"back", mandatory=True)
+        with pytest.raises(ChannelClosed, match="404"):
+            client.publish("no such exchange", "", b"void")
+        client.close()
+    finally:
+        broker.stop()

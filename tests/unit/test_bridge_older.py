@@ -90,9 +90,13 @@ def test_urls_and_what_a_bridge_refuses():
             raise AssertionError(text)
         except ValueError as error:
             assert str(error)
-    for upstream in (["amqp://a/?protocol=0-8", "amqp://b/?protocol=0-9"], ["amqp://a/?protocol=0-8", "amqp://b/"]):
+    for upstream, words in (
+        (["amqp://a/?protocol=0-8", "amqp://b/?protocol=0-9"], "one protocol"),
+        (["amqp://a/?protocol=0-8", "amqp://b/"], "one protocol"),
+        (["amqp://a/?protocol=0.9r1"], "no bridge speaks 0.9r1"),
+    ):
         try:
             Settings({"name": "b", "queue": "q", "upstream": upstream, "exchange": "x", "gateway": "g"})
             raise AssertionError(upstream)
         except ValueError as error:
-            assert "one protocol" in str(error)
+            assert words in str(error)

@@ -242,7 +242,7 @@ class Channel:
         name = row[method.NAME]
         if name not in self.waiting:
             raise ProtocolError(COMMAND_INVALID, "%s that was not asked for" % method.title(row))
-        self._replied(name, method.decode(row, view, at, end))
+        self._replied(name, self.client.decode(row, view, at, end))
 
     def _replied(self, name, arguments):
         """The outstanding request is answered."""
@@ -257,25 +257,25 @@ class Channel:
 
     def on_flow(self, row, view, at, end):
         """channel.flow: the broker stops publishing here, or lets it go on."""
-        arguments = method.decode(row, view, at, end)
+        arguments = self.client.decode(row, view, at, end)
         self.flowing = arguments[0]
         self._answer("channel_flow_ok", arguments)
         self.client.events.flow(self, self.flowing)
 
     def on_cancel(self, row, view, at, end):
         """basic.cancel: the broker has ended a consumer."""
-        arguments = method.decode(row, view, at, end)
+        arguments = self.client.decode(row, view, at, end)
         if not arguments[1]:
             self._answer("basic_cancel_ok", arguments[:1])
         self.client.events.cancelled(self, arguments[0])
 
     def _answer(self, name, arguments):
         """Send a method that the protocol demands."""
-        self.client.answer(method.encode(method.named(self.client.dialect.METHODS, name), self.number, arguments))
+        self.client.answer(self.client.encode(name, self.number, arguments))
 
     def on_close(self, row, view, at, end):
         """The broker closes the channel: answered at once; it may be opened again."""
-        arguments = method.decode(row, view, at, end)
+        arguments = self.client.decode(row, view, at, end)
         self.reset()
         self.on_close_too()
         self.client.events.channel_closed(self, arguments[0], arguments[1])

@@ -58,6 +58,9 @@ class Client:
     version = "0-9-1"
     channel_class = Channel
     insist = False  # of connection.open
+    heartbeat = frame.HEARTBEAT_FRAME
+    table: tuple = CONNECTION  # its states
+    decode = staticmethod(method.decode)  # of (a method's row, octets, where its arguments begin, their end): a list
     told: dict = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}  # client-properties
 
     def __init__(
@@ -91,7 +94,7 @@ class Client:
         self._open_timeout_ms = open_timeout_ms
         self._receive = memoryview(bytearray(receive_size))
         self._nothing = self._receive[0:0]
-        self.output = Output(send_size, kept)
+        self.output = self.new_output(send_size, kept)
         self.channels: list = [None] + [self.channel_class(self, number, confirm_window) for number in range(1, channel_count + 1)]
         self.reset()
 
@@ -120,7 +123,15 @@ class Client:
     def send_close(self, code, text):
         """Say it to the broker, and discard all but its answer."""
         self._drop_channels()
-        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, 0, 0)))
+        self.output.put(self.encode("connection_close", 0, (code, text, 0, 0)))
+
+    def new_output(self, size, kept):
+        """The send buffer."""
+        return Output(size, kept)
+
+    def encode(self, name, number, arguments):
+        """The frame of a method, by its name."""
+        return method.encode(method.named(self.dialect.METHODS, name), number, arguments)
 
     # The endpoint.
 
@@ -171,7 +182,7 @@ class Client:
                 self.finish(0, "no heartbeat from the broker for %d s" % (self.heartbeat_s * 2))
             elif elapsed(now, self._spoke_at) >= self.heartbeat_s * 500 and self.output.is_empty():
                 self._spoke_at = now
-                self.output.put(frame.HEARTBEAT_FRAME)
+                self.output.put(self.heartbeat)
 
     def answer(self, octets):
         """A frame that the protocol demands of us; without room even for that the peer does not read, and the connection ends."""
@@ -287,13 +298,13 @@ class Client:
         code = unpack_from(">I", self._receive, at)[0] if end - at >= 4 else 0
         row = method.find(self.dialect.METHODS, code)
         name = row[method.NAME] if row else "method %d.%d" % (code >> 16, code & 0xFFFF)
-        refused = states.find(CONNECTION, self.state, name)[3] in ("ignore", "!command-invalid")  # not read, it may be none at all
-        self._step(name, None if refused else method.decode(row, self._receive, at + 4, end))
+        refused = states.find(self.table, self.state, name)[3] in ("ignore", "!command-invalid")  # not read, it may be none at all
+        self._step(name, None if refused else self.decode(row, self._receive, at + 4, end))
 
     def _step(self, input_, *given):
-        """Do what CONNECTION says of an input; `tick` counts the time in a state from its next call on."""
+        """Do what the table of states says of an input; `tick` counts the time in a state from its next call on."""
         before = self.state
-        states.step(self, CONNECTION, self, input_, *given)
+        states.step(self, self.table, self, input_, *given)
         if self.state != before:
             self._state_at = None
 
@@ -310,9 +321,7 @@ class Client:
             self.finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
             return
         self.server_properties = arguments[2]
-        self.output.put(
-            method.encode(method.named(self.dialect.METHODS, "connection_start_ok"), 0, (self.told, self._mechanism, self._login, "en_US"))
-        )
+        self.output.put(self.encode("connection_start_ok", 0, (self.told, self._mechanism, self._login, "en_US")))
 
     def on_tune(self, arguments):
         """connection.tune: the smaller of both sides' limits, 0 being none (section 1.4.2.5 of the reference)."""
@@ -322,10 +331,8 @@ class Client:
         if channel_max < len(self.channels) - 1 or self.frame_size_max < frame.FRAME_MIN_SIZE:
             self.finish(0, "the broker allows %d channels and frames of %d octets" % (channel_max, self.frame_size_max))
             return
-        self.output.put(
-            method.encode(method.named(self.dialect.METHODS, "connection_tune_ok"), 0, (channel_max, self.frame_size_max, self.heartbeat_s))
-        )
-        self.output.put(method.encode(method.named(self.dialect.METHODS, "connection_open"), 0, (self._virtual_host, "", self.insist)))
+        self.output.put(self.encode("connection_tune_ok", 0, (channel_max, self.frame_size_max, self.heartbeat_s)))
+        self.output.put(self.encode("connection_open", 0, (self._virtual_host, "", self.insist)))
 
     def on_open_ok(self, arguments):
         """connection.open-ok."""
@@ -343,7 +350,7 @@ class Client:
 
     def on_close(self, arguments):
         """connection.close: answered, then the end."""
-        self.output.answer(method.encode(method.named(self.dialect.METHODS, "connection_close_ok"), 0, ()))
+        self.output.answer(self.encode("connection_close_ok", 0, ()))
         self.finish(arguments[0], arguments[1])
 
     def on_close_ok(self, arguments):
@@ -359,7 +366,7 @@ class Client:
         code = reply_of(self.dialect, error.condition)[0]
         text = reply_text(error.condition, error.text)[:_CLOSE_TEXT_MAX]
         if self.state != "start":
-            self.output.answer(method.encode(method.named(self.dialect.METHODS, "connection_close"), 0, (code, text, 0, 0)))
+            self.output.answer(self.encode("connection_close", 0, (code, text, 0, 0)))
         self.finish(code, text)
 
     def _drop_channels(self):
