@@ -6,7 +6,7 @@ What differs from 0-9-1 is in the rows of spec_0_8.py and spec_0_9.py; what rows
 
 import struct
 
-from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
+from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, PRECONDITION_FAILED, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import layout
 from ..parts import needed
@@ -23,7 +23,7 @@ SELECTOR, NO_CONSUME, AUTO_CLOSE = "x-filter-jms-selector", "x-filter-no-consume
 STOPPED = -1  # layout.CHANNEL_PREFETCH of a channel that channel.flow has stopped
 BASIC, MESSAGE = 60, 120  # classes
 HEADS = 64  # octets of a content header's frame beside its properties, at most
-TEXT_MAX = 65535  # octets that test.string answers at most
+TEXT_MAX = 65535  # octets of a text that class test answers
 
 
 def exchange_bound(session, channel, arguments):
@@ -152,6 +152,14 @@ def test_integer(session, channel, arguments):
     session.reply(channel.number, "test_integer_ok", (result & 0xFFFFFFFFFFFFFFFF,))
 
 
+def answerable(session, octets):
+    """A text that class test may answer. Raises content-too-large for one that no frame to this peer has room for."""
+    most = min(session.send.size - REPLY_ROOM - HEADS, session.frame_size_max - HEADS, TEXT_MAX)
+    if len(octets) > most:
+        raise ProtocolError(CONTENT_TOO_LARGE, "the answer has %d octets, and a text that is answered may have %d" % (len(octets), most))
+    return octets
+
+
 def test_string(session, channel, arguments):
     """test.string: both texts one behind the other, or the number that says how they compare."""
     first, second, operation = arguments
@@ -162,7 +170,7 @@ def test_string(session, channel, arguments):
         result = b"%d" % ((octets > second) - (octets < second))
     else:
         raise ProtocolError(SYNTAX_ERROR, "test.string with operation %d" % operation)
-    session.reply(channel.number, "test_string_ok", (result[:TEXT_MAX],))
+    session.reply(channel.number, "test_string_ok", (answerable(session, result),))
 
 
 def test_table(session, channel, arguments):
@@ -174,7 +182,7 @@ def test_table(session, channel, arguments):
         raise ProtocolError(SYNTAX_ERROR, "test.table with operations %d and %d" % (integer_operation, string_operation))
     number = (sum(numbers), min(numbers), max(numbers))[integer_operation - 1]
     text = (b"".join(texts), min(texts, key=len), max(texts, key=len))[string_operation - 1]
-    session.reply(channel.number, "test_table_ok", (number & 0xFFFFFFFFFFFFFFFF, text[:TEXT_MAX]))
+    session.reply(channel.number, "test_table_ok", (number & 0xFFFFFFFFFFFFFFFF, answerable(session, text)))
 
 
 def refuses(why):

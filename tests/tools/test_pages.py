@@ -190,7 +190,7 @@ def test_the_parsers_take_every_leveret_command_of_the_pages():
 
 def test_the_parser_takes_every_dev_py_command_of_the_pages():
     found = [(page, of_dev(words)) for page, words in shell_commands() if of_dev(words)]
-    served = {"setup", "demo", "test", "check", "bench", "site", "simulate", "kill", "attack", "faults", "mutate", "package"}
+    served = {"setup", "demo", "test", "check", "bench", "site", "simulate", "kill", "attack", "faults", "mutate", "package", "lock"}
     assert served == {words[0] for _, words in found}
     assert [(page, words) for page, words in found if not parses(dev.parse, words)] == []
 

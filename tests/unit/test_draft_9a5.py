@@ -252,6 +252,9 @@ def test_class_test():
         assert peer.ask(12, 3, short("ab"), word(3) + b"cde", octet(operation)) == word(len(result)) + result
     pairs = short("a") + b"I" + long(7) + short("b") + b"S" + short("x") + short("c") + b"L" + word(2) + b"yz"
     assert peer.ask(12, 5, long(len(pairs)) + pairs, octet(1), octet(3)) == longlong(7) + word(2) + b"yz"
+    peer = Peer9a5(new_broker(receive_buffer_size=8192, send_buffer_size=2048))
+    peer.say(1, 12, 3, short("ab"), word(1999) + b"c" * 1999, octet(1))
+    peer.closed(311)
 
 
 def test_tables_and_properties_cross_to_0_9_1_and_back():

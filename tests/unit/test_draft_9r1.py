@@ -416,6 +416,9 @@ def test_class_test():
     for operation, number, text in ((1, 10, b"abcde"), (2, 1, b"ab"), (3, 4, b"cde")):
         assert peer.ask(12, 1, octet(1), word(2), long(3), longlong(4), octet(operation)) == longlong(number)
         assert peer.ask(12, 3, short("ab"), long(3) + b"cde", octet(operation)) == long(len(text)) + text
+    peer = Peer9r1(new_broker(receive_buffer_size=8192, send_buffer_size=2048))
+    peer.say(1, 12, 3, short("ab"), long(1999) + b"c" * 1999, octet(1))
+    peer.closed(311)
 
 
 def test_a_delivery_that_is_not_settled_in_time_closes_its_channel_with_a_code_of_the_draft():

@@ -239,6 +239,21 @@ def test_class_test_of_0_8():
         assert peer.asked("test_table_ok") == [5, b"z"]
 
 
+def test_class_test_answers_no_text_that_no_frame_has_room_for():
+    """311, content-too-large: the answer would have waited for room for ever where more can be received than sent."""
+    for send_size, most in ((1024, 1024 - 320 - 64), (65536, 4096 - 64)):
+        for size, fits in ((most, True), (most + 1, False)):
+            for name, arguments, answer in (("test_string", ("a", b"b" * (size - 1), 1), 0), ("test_table", ({"a": "b" * size}, 1, 1), 1)):
+                broker = new_broker(receive_buffer_size=8192, send_buffer_size=send_size, frame_size_max=4096)
+                peer = Old(*HEADERS[0], broker)
+                peer.say(name, 1, *arguments)
+                if fits:
+                    assert len(peer.asked(name + "_ok")[answer]) == size
+                else:
+                    text = "CONTENT_TOO_LARGE - the answer has %d octets, and a text that is answered may have %d" % (size, most)
+                    assert peer.asked("channel_close")[:2] == [311, text]
+
+
 def test_an_error_closes_the_channel_with_the_code_that_its_clients_know():
     for peer in all_of():
         peer.say("queue_declare", 1, 0, "none", True, False, False, False, False, {})

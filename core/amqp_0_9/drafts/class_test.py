@@ -1,6 +1,7 @@
 """Class test of the drafts, whose operations on numbers are others than those of 0-8."""
 
 from ...errors import SYNTAX_ERROR, ProtocolError
+from ..older import answerable
 
 
 def test_integer(session, channel, arguments):
@@ -19,4 +20,4 @@ def test_string(session, channel, arguments):
     if not 1 <= operation <= 3:
         raise ProtocolError(SYNTAX_ERROR, "test.string with operation %d" % operation)
     result = texts[0] + texts[1] if operation == 1 else (min, max)[operation - 2](texts, key=len)
-    session.reply(channel.number, "test_string_ok", (result,))
+    session.reply(channel.number, "test_string_ok", (answerable(session, result),))
