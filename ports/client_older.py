@@ -34,7 +34,8 @@ class ConnectionOlder(Connection):
 
     @property
     def ticket(self) -> int:
-        """The access ticket of the channel."""
+        """The access ticket of the channel, which it opens."""
+        self._open_channel()
         ticket: int = self._channel.ticket
         return ticket
 

@@ -1,4 +1,4 @@
-"""`leveret perf [URL]`: load for any AMQP 0-9-1, 0-10 or 1.0 broker, and what it makes of it: rates, latencies, losses.
+"""`leveret perf [URL]`: load for any broker of AMQP 0-8 to 1.0, and what it makes of it: rates, latencies, losses.
 
 Publishers and consumers run in a process each; what happens to a message happens in C (c_accel/perf.c). Queues (and the exchange) are
 made at the start and deleted at the end; somebody else's queue is left alone. A line each second; at the end a summary, or with
@@ -29,6 +29,7 @@ TERMINATED = 128 + signal.SIGTERM
 DRAIN_S = 30.0  # how long nothing may move at the end before the rest is given up
 PERCENTILES = (0, 50, 75, 95, 99, 99.9, 100)
 KINDS = ("default", "direct", "topic", "fanout")
+FAMILIES = {"1.0": "1_0", "0-10": "0_10", "0-8": "older", "0-9": "older", "0.9a5": "drafts", "0.9r1": "drafts"}
 KEYS_MAX = 100000
 VARIETIES = 1024  # messages that differ in more than their id, with --vary
 VARIETIES_SIZE = 1 << 24  # octets of their bodies together: fewer of large ones
@@ -127,6 +128,8 @@ def check(options):
         raise UsageError("over AMQP 1.0 each publisher sends to one queue: without --exchange and --random")
     if is_1_0 and (options.consumer_argument or options.priorities):
         raise UsageError("over AMQP 1.0: without --consumer-argument and --priorities")
+    if protocol_of(options) == "drafts" and (options.argument or options.consumer_argument):
+        raise UsageError("over a draft of 2005: without --argument and --consumer-argument, which it has no place for")
     options.address = (options.address or "%s") if is_1_0 else None
     if options.json not in (None, "-") and (os.path.isdir(options.json) or not os.access(os.path.dirname(options.json) or ".", os.W_OK)):
         raise UsageError(f"--json {options.json}: no file can be written there")
@@ -136,7 +139,8 @@ def check(options):
 def protocol_of(options):
     """The protocol of the URL, as the workers' files have it in their names; "": 0-9-1."""
     query = options.url.partition("?")[2]
-    return "1_0" if "protocol=1.0" in query else "0_10" if "protocol=0-10" in query else ""
+    asked = [part[9:] for part in query.split("&") if part.startswith("protocol=")]
+    return FAMILIES.get(asked[0], "") if asked else ""
 
 
 def templates(options):
@@ -214,7 +218,7 @@ class Measurement:
 
         protocol = protocol_of(self.options)
         try:
-            return connect(self.options.url.partition("?")[0] if protocol else self.options.url)
+            return connect(self.options.url.partition("?")[0] if protocol in ("1_0", "0_10") else self.options.url)
         except (ClientError, ValueError) as error:
             if protocol != "0_10":
                 raise Failed(str(error)) from None

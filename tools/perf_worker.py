@@ -36,8 +36,6 @@ ID_DIGITS = "0" * 16  # of a message-id, where C puts the message's own
 FILES_BESIDE = 32  # what a process has open beside its connections
 
 BASIC_CANCEL = 60 << 16 | 30
-CHANNEL_CLOSE, CONNECTION_CLOSE, CONNECTION_CLOSE_OK = 20 << 16 | 40, 10 << 16 | 50, 10 << 16 | 51
-BLOCKED, UNBLOCKED = 10 << 16 | 60, 10 << 16 | 61
 
 
 class Failed(Exception):
@@ -129,6 +127,9 @@ class Templates:
 class Side:
     """The common part of publishers and consumers: a connection that was handed over, its counters in C, its octets to send."""
 
+    methods: tuple = METHODS  # those of the version
+    heartbeat = frame.HEARTBEAT_FRAME
+
     def __init__(self, connection):
         self.stream, self.frame_size_max, self.heartbeat_s = connection.hand_over()
         self.perf = ffi.new("leveret_perf *")
@@ -187,16 +188,24 @@ class Side:
 
     def process(self, kind, payload):
         """A frame that is neither content nor confirm. Raises Failed."""
-        code = struct.unpack_from(">I", payload)[0] if kind == frame.METHOD and len(payload) >= 4 else 0
-        if code in (CHANNEL_CLOSE, CONNECTION_CLOSE):
-            arguments = method.decode(method.find(METHODS, code), payload, 4, len(payload))
-            scope = "channel" if code == CHANNEL_CLOSE else "connection"
-            raise Failed("the broker closed the %s: %d %s" % (scope, arguments[0], arguments[1]))
-        if code == BASIC_CANCEL:
+        row = method.find(self.methods, struct.unpack_from(">I", payload)[0]) if kind == frame.METHOD and len(payload) >= 4 else None
+        if row is not None:
+            closes = row[method.NAME].endswith("_close")
+            self.answered(row[method.NAME], method.decode(row, payload, 4, len(payload)) if closes else [])
+
+    def answered(self, name, arguments):
+        """A method of the broker, with its arguments where it closes something. Raises Failed."""
+        if name.endswith("_close"):
+            raise Failed("the broker closed the %s: %d %s" % (name.partition("_")[0], arguments[0], arguments[1]))
+        if name == "basic_cancel":
             raise Failed("the broker cancelled a consumer: its queue is gone")
-        if code in (BLOCKED, UNBLOCKED):
-            self.blocked = code == BLOCKED
-        self.closed |= code == CONNECTION_CLOSE_OK
+        if name in ("connection_blocked", "connection_unblocked"):
+            self.blocked = name == "connection_blocked"
+        self.closed |= name == "connection_close_ok"
+
+    def encode(self, name, number, *arguments):
+        """The frame of a method."""
+        return method.encode(method.named(self.methods, name), number, arguments)
 
     def send(self, octets=b""):
         """Send what waits, then `octets`; what the peer does not take waits. True when nothing waits."""
@@ -219,7 +228,7 @@ class Side:
             raise Failed("no heartbeat from the broker for %d s" % (2 * self.heartbeat_s))
         if now - self.spoke_at > self.heartbeat_s / 2 and self.send():
             self.spoke_at = now
-            self.send(frame.HEARTBEAT_FRAME)
+            self.send(self.heartbeat)
 
 
 class Publisher(Side):
@@ -300,7 +309,7 @@ class Publisher(Side):
 
     def end_connection(self):
         """Ask the broker to close."""
-        self.send(method.encode(method.named(METHODS, "connection_close"), 0, (200, "done", 0, 0)))
+        self.send(self.encode("connection_close", 0, 200, "done", 0, 0))
 
     def wants_ms(self, now):
         """Milliseconds until it may publish again, for poll."""
@@ -337,14 +346,13 @@ class Consumer(Side):
     def subscribe(self, settings, queues):
         """Ask for the messages of the queues."""
         for queue in queues:
-            arguments: tuple = (0, queue, "", False, self.ack_every == 0, False, False, settings["arguments"])
-            self.send(method.encode(method.named(METHODS, "basic_consume"), 1, arguments))
+            self.send(self.encode("basic_consume", 1, 0, queue, "", False, self.ack_every == 0, False, False, settings["arguments"]))
 
     def work(self, now):
         """Acknowledge what is due."""
         if self.ack_every and self.perf.tag - self.acknowledged >= (self.ack_every if self.expected is None else 1):
             self.acknowledged = self.perf.tag
-            self.send(method.encode(method.named(METHODS, "basic_ack"), 1, (self.perf.tag, True)))
+            self.send(self.encode("basic_ack", 1, self.perf.tag, True))
         elif len(self.pending):
             self.send()
         return False

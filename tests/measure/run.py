@@ -7,7 +7,7 @@ Messages are as people's: all columns get the same stream of them, drawn from on
 sizes from half to one and a half of what the row says, a message-id, a correlation-id, a table of headers, and KEYS routing keys.
 The relay keeps to prefetch as brokers do. `blind` is the same relay without that, in the scenario with acknowledgements only: what the wait
 for acknowledgements costs anybody. Each row is a run of `leveret perf` (rows of SCENARIOS; of AMQP 1.0 and 0-10 those of
-rows_1_0.py and rows_0_10.py, of what queues and messages can have those of rows_features.py);
+rows_1_0.py and rows_0_10.py, before 0-9-1 rows_old.py's, of what queues and messages can have those of rows_features.py);
 a figure is the median of `--runs` runs; a run that loses or doubles a message fails. Beside that: latency at 1,000 messages a second, CPU
 for each message, seconds to the first answer, resident memory. The ratios at the end are the goals of the C data plane;
 tests/measure/show.py puts the figures into README.md.
@@ -37,6 +37,7 @@ import rows_0_10  # noqa: E402, I001 - rows_1_0 sets the path that it needs
 import rows_1_0  # noqa: E402 - the path above has to be set first
 import rows_features  # noqa: E402 - the path above has to be set first
 import rows_heavy  # noqa: E402 - the path above has to be set first
+import rows_old  # noqa: E402 - the path above has to be set first
 from loading import add_run, cpu_seconds, perf, say  # noqa: E402 - the path above has to be set first
 
 STARTS = 3
@@ -120,8 +121,9 @@ class Relay:
         self.directory.cleanup()
 
 
-def start(kind, durable=False, limits=""):
-    """A broker for a column; `durable`: with a log on the disk; `limits`: further lines of a Leveret's configuration."""
+def start(kind, durable=False, limits="", more=()):
+    """A broker for a column; `durable`: with a log on the disk; of a Leveret, `limits`: further lines of its configuration, `more`: further
+    arguments."""
     if kind in ("relay", BLIND):
         return Relay(kind)
     if kind == "rabbitmq":
@@ -134,7 +136,7 @@ def start(kind, durable=False, limits=""):
     with open(config, "w", encoding="utf-8") as file:
         file.write(("[limits]\n" if "connection_count_max" in limits else MANY) + limits)
     data = ["--data", os.path.join(directory, "log"), "--disk-max", "64G"]
-    arguments = ["--config", config] + (data if durable else [])
+    arguments = ["--config", config, *more] + (data if durable else [])
     broker = BrokerProcess("leveret", arguments=arguments, variables={"LEVERET_ACCEL": "0"} if kind == "plain" else {})
     broker.kept = kept
     broker.column = kind
@@ -351,7 +353,7 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
-    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "0-10", "heavy"), help="these rows alone (default: all)")
+    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "0-10", "old", "heavy"), help="these rows alone (default: all)")
     parser.add_argument(
         "--minutes",
         type=float,
@@ -377,6 +379,8 @@ def main():
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
     if options.only in (None, "0-10"):
         result["rates_0_10"], result["failed_0_10"] = rows_0_10.measure(start, options.seconds, options.runs)
+    if options.only in (None, "old"):
+        result["rates_old"], result["failed_old"] = rows_old.measure(start, options.seconds, options.runs)
     if options.only in (None, "heavy"):
         result["heavy"] = rows_heavy.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
@@ -386,7 +390,7 @@ def main():
     if "rates" in result:
         print(table(result))
         print("\n".join(goals(result)))
-    for name, rows in (("features", rows_features), ("1_0", rows_1_0), ("0_10", rows_0_10)):
+    for name, rows in (("features", rows_features), ("1_0", rows_1_0), ("0_10", rows_0_10), ("old", rows_old)):
         if "rates_" + name not in result:
             continue
         print("\n".join(rows.table(result["rates_" + name])))

@@ -146,6 +146,41 @@ def test_the_same_over_amqp_0_10(broker, arguments, deliveries):
     assert bool(summary["latency_us"]) == ("--size" not in arguments or "--vary" in arguments)
 
 
+OLD = ("0-8", "0-9", "0.9a5", "0.9r1")
+
+
+@pytest.fixture(scope="module")
+def listeners():
+    """URL by version, of one broker."""
+    drafts = OLD[2:]
+    places = ["amqp://127.0.0.1:0" + each for each in ("", "?version=0.9a5", "?version=0.9r1")]
+    server = Serve(*(part for place in places for part in ("--listen", place)), count=3)
+    urls = [url.partition("?")[0].rstrip("/") for url in server.urls]
+    yield {version: urls[1 + drafts.index(version) if version in drafts else 0] + "/?protocol=" + version for version in OLD}
+    server.end()
+
+
+@pytest.mark.parametrize("version", OLD)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--vary", "--confirm", 30, "--ack-every", 7, "--persistent"),
+        ("--vary", "--exchange", "topic", "--routing-keys", 20, "--queues", 2, "--consumers", 2, "--ack-every", 3, "--prefetch", 5),
+        ("--size", 0, "--confirm", 20),
+        ("--size", 200000, "--confirm", 5),
+    ],
+)
+def test_the_same_over_the_versions_before_0_9_1(listeners, version, arguments):
+    done = run(listeners[version], "--json", "-", "--count", 100, *arguments)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    summary = document["summary"]
+    assert document["trouble"] == [] and summary["published"] == summary["received"] == 100
+    assert summary.get("confirmed", 0) == (100 if "--confirm" in arguments else 0)
+    assert bool(summary["latency_us"]) == (arguments[:2] != ("--size", 0))
+
+
 def test_queues_are_declared_over_amqp_0_10_where_a_broker_speaks_nothing_else(broker):
     declaring = Declaring(broker.urls[0] + "/?protocol=0-10")
     assert declaring.queue_declare("declared", arguments={"x-max-length": 5}) == ("declared", 0, 0)
@@ -164,6 +199,7 @@ def test_queues_are_declared_over_amqp_0_10_where_a_broker_speaks_nothing_else(b
         (("amqp://127.0.0.1/?protocol=1.0", "--address", "/queues/x"), "--address"),
         (("amqp://127.0.0.1/?protocol=1.0", "--random"), "without --exchange"),
         (("amqp://127.0.0.1/?protocol=1.0", "--priorities", "3"), "without --consumer-argument"),
+        (("amqp://127.0.0.1/?protocol=0.9r1", "--argument", "x-max-length=1"), "no place for"),
         (("amqp://127.0.0.1/", "--argument", "x-max-priority"), "is not NAME=VALUE"),
     ],
 )
