@@ -213,6 +213,16 @@ class SerialLine:
     def trouble(self) -> str:
         return self._trouble or next((link.trouble for link in self.links if link.trouble), "")
 
+    def figures(self) -> "dict[str, Any]":
+        """For management: the line, whether there is one, and the counters of its links together."""
+        made: dict[str, Any] = {"line": self._device, "plugged_in": self.plugged_in, "trouble": self.trouble, "links": len(self.links)}
+        made["open"] = sum(link.is_open for link in self.links)
+        for link in self.links:
+            for name, count in link.counters:
+                key = name.replace(" ", "_")
+                made[key] = made.get(key, 0) + count
+        return made
+
     @property
     def plugged_in(self) -> bool:
         """True while the device is open."""

@@ -132,7 +132,7 @@ class Server:
         self.events = None  # ports/events/watch.Watch, where they are asked for
         self.store = None  # of a broker that keeps messages on disk
         self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us
-        self._lines = []
+        self.lines = []
         self._certificates = []
         self._reload = None  # a reading of the configuration file that has begun
         self.path = None  # of the configuration file
@@ -316,7 +316,7 @@ class Server:
 
         limits = self.broker.limits
         try:
-            self._lines.append(
+            self.lines.append(
                 SerialListener(
                     self.loop,
                     place.device,
@@ -371,7 +371,7 @@ class Server:
 
     def step(self):
         """Move what there is to move, for STEP_MS at most."""
-        wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
+        wait_ms = self.bridges.wait_ms(min([STEP_MS] + [line.wait_ms() for line in self.lines]))
         if self._reload is not None:
             wait_ms = 0
         if self.http is not None:
@@ -392,7 +392,7 @@ class Server:
             self._reload = None
         if self.live is not None:
             self.live.step()
-        for line in self._lines:
+        for line in self.lines:
             try:
                 line.tick(now_ms())
             except Exception as error:  # an error of ours: told, and the others are served
@@ -418,9 +418,9 @@ class Server:
         self._step_while(lambda: self.broker.connections, CLOSE_MS)
         for connection in list(self.broker.connections):  # peers that do not answer: what was theirs alone goes all the same
             connection.finish()
-        for line in self._lines:
+        for line in self.lines:
             line.leave()
-        self._step_while(lambda: any(line.is_leaving() for line in self._lines), GOODBYE_MS)
+        self._step_while(lambda: any(line.is_leaving() for line in self.lines), GOODBYE_MS)
         self.loop.close()
         return self._close_store()
 
@@ -428,8 +428,8 @@ class Server:
         """Move octets while `waits()`, for so long at most."""
         limit = time.monotonic() + limit_ms / 1000
         while waits() and time.monotonic() < limit:
-            self.loop.step(min([STEP_MS] + [line.wait_ms() for line in self._lines]))
-            for line in self._lines:
+            self.loop.step(min([STEP_MS] + [line.wait_ms() for line in self.lines]))
+            for line in self.lines:
                 line.tick(now_ms())
 
     def _close_store(self):

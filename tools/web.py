@@ -20,6 +20,7 @@ class Web:
         self.serving = serving
         broker = serving.broker
         self.server = HttpServer(broker, os.urandom(SECRET_SIZE))
+        self.server.lines = serving.lines
         self.server.trace, self.server.is_traced = serving.trace, serving.is_traced
 
         def tell(sentence, *level):

@@ -195,6 +195,13 @@ def of_leveret(call: Call, counters: dict[str, int]) -> Iterator[str]:
             if shown[name] is not None:
                 yield from family("leveret_log_" + name, GAUGE, f"The log: {name}", one(shown[name]))
         yield from family("leveret_log_trouble", GAUGE, "is 1 while the log cannot be written", one(int(bool(shown["trouble"]))))
+    lines = [line.figures() for line in call.server.lines]
+    for key in ("sessions", "sent", "sent_again", "received", "discarded", "damaged", "foreign", "own") if lines else ():
+        samples = [({"line": row["line"]}, row[key]) for row in lines]
+        yield from family(f"leveret_line_{key}_total", COUNTER, f"Frames of a serial line: {key.replace('_', ' ')}", samples)
+    if lines:
+        samples = [({"line": row["line"]}, int(row["plugged_in"])) for row in lines]
+        yield from family("leveret_line_plugged_in", GAUGE, "is 1 while the serial device is there", samples)
     reports = {name: {"report_age_ms": broker.uptime_ms - at, **report} for name, (at, report) in broker.bridges.items()}
     keys = sorted({key for report in reports.values() for key, value in report.items() if isinstance(value, (int, float))})
     for key in keys:

@@ -1,4 +1,4 @@
-"""The page at /: three files beside this one, without a build step and without anything from elsewhere (README.md)."""
+"""The page at /: four files beside this one, without a build step and without anything from elsewhere (README.md)."""
 
 import pathlib
 
@@ -27,6 +27,11 @@ def no_icon(call: Call) -> Answer:
 def script(call: Call) -> Answer:
     """/page.js."""
     return answered("page.js")
+
+
+def views(call: Call) -> Answer:
+    """/views.js."""
+    return answered("views.js")
 
 
 def style(call: Call) -> Answer:

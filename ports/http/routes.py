@@ -31,6 +31,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/", None, page.index),
     ("GET", "/favicon.ico", None, page.no_icon),
     ("GET", "/page.js", None, page.script),
+    ("GET", "/views.js", None, page.views),
     ("GET", "/page.css", None, page.style),
     ("POST", "/api/rebalance/queues", ADMINISTRATOR, health.rebalanced),
     ("GET", "/metrics", MONITORING, metrics.aggregated),

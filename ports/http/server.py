@@ -66,6 +66,7 @@ class HttpServer:
         self.bodies_max = BODIES_MAX
         self.metrics_open = metrics_open
         self.listeners: list[tuple[str, str, int]] = []
+        self.lines: list[Any] = []  # ports/serial_line.SerialLine of each serial line that it listens on
         self.certificates: list[str] = []  # files of them, of all listeners
         self.directory: str | None = None  # where messages are kept
         self.opened: Any = weakref.WeakKeyDictionary()  # connection -> seconds since 1970

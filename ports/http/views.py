@@ -229,11 +229,17 @@ def limits(call: Call) -> Answer:
 
 
 def status(call: Call) -> Answer:
-    """/api/leveret/status: the overview that AMQP clients get, with the bridges' reports."""
+    """/api/leveret/status: the overview that AMQP clients get, with the bridges' reports and the serial lines' counters."""
     broker = call.broker
     bridges = {name: {"age_ms": broker.uptime_ms - at, **report} for name, (at, report) in broker.bridges.items()}
     return answers.of(
-        {"overview": facts.overview(broker), "counters": facts.counters(broker), "bridges": bridges, "alerts": call.server.alerts()}
+        {
+            "overview": facts.overview(broker),
+            "counters": facts.counters(broker),
+            "bridges": bridges,
+            "lines": [line.figures() for line in call.server.lines],
+            "alerts": call.server.alerts(),
+        }
     )
 
 

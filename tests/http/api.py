@@ -15,6 +15,8 @@ class Served(BrokerProcess):
         self.errors = ""
         super().__init__("leveret", arguments=(*arguments, "--http", http))
         line = self.process.stdout.readline().decode()
+        while line.startswith("ready serial:"):
+            line = self.process.stdout.readline().decode()
         assert line.startswith("ready http"), line + self.error_text()
         self.http_port = int(line.rsplit(":", 1)[1])
 

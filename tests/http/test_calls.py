@@ -143,7 +143,7 @@ def test_get_takes_or_gives_back(api, mode, left, redelivered):
 
 def test_who_only_looks_loses_nothing(api):
     """The page's mode: RabbitMQ's ack_requeue_true counts as a delivery that has failed."""
-    assert b'ackmode: "release"' in api.call("GET", "/page.js")[2]
+    assert b'ackmode: "release"' in api.call("GET", "/views.js")[2]
     api.put_queue("calls.looked", arguments={"x-delivery-limit": 2})
     api.publish("calls.looked", "one")
     for _ in range(5):

@@ -93,7 +93,7 @@ def test_tags_say_what_a_user_may_see(served, user, may):
 
 
 def test_the_page_has_no_inline_script_and_asks_nobody_else(api):
-    for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+    for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/views.js", "text/javascript"), ("/page.css", "text/css")):
         status, headers, body = api.call("GET", path, headers={"Authorization": ""})
         assert status == 200 and headers["content-type"].startswith(kind)
         assert "script-src 'self'" in headers["content-security-policy"] and "unsafe" not in headers["content-security-policy"]

@@ -1,5 +1,10 @@
 """Metrics: read by prometheus_client's own parser; names are RabbitMQ's where the meaning is, and each family comes once."""
 
+import os
+import pty
+import time
+import tty
+
 import pika
 import pytest
 from api import Api, Served, queue
@@ -99,3 +104,28 @@ def test_a_durable_broker_tells_of_its_log(tmp_path):
         assert {"leveret_log_size", "leveret_log_size_max", "leveret_log_syncs", "leveret_log_octets"} <= told.keys()
     finally:
         process.stop()
+
+
+def test_a_serial_line_tells_of_its_errors():
+    """Octets that are no frame are counted as damaged, for Prometheus and for the page."""
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    device = os.ttyname(slave)
+    process = Served("--listen", "serial://" + device)
+    try:
+        api = Api(process.http_port, "guest")
+        os.write(master, b"\x7eno frame of ours\x7e" * 3)
+        limit = time.monotonic() + 60
+        (line,) = api.get("/leveret/status")["lines"]
+        while not line["damaged"] + line["foreign"]:
+            assert time.monotonic() < limit, line
+            (line,) = api.get("/leveret/status")["lines"]
+        assert line["line"] == device and line["plugged_in"] and line["trouble"] == "" and (line["open"], line["sent"]) == (0, 0)
+        told = scrape(api)
+        (sample,) = told["leveret_line_damaged"].samples
+        assert sample.labels == {"line": device} and sample.value == line["damaged"]
+        assert told["leveret_line_plugged_in"].samples[0].value == 1
+    finally:
+        assert process.stop() == 0
+        os.close(master)
+        os.close(slave)

@@ -1,5 +1,6 @@
 """The page in a real browser: log-in, every view, wide and narrow, light and dark; a hostile name of a queue stays a text."""
 
+import axe
 import pika
 import pytest
 from api import Api, Served
@@ -12,7 +13,7 @@ LABELLED = (
     "[...document.querySelectorAll('button, input, select, meter')]"
     ".every((each) => each.ariaLabel || each.textContent || each.labels.length)"
 )
-VIEWS = ("Overview", "Queues", "Exchanges", "Connections", "Limits", "Users")
+VIEWS = ("Overview", "Queues", "Exchanges", "Connections", "Bridges", "Limits", "Log", "Users")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,7 @@ def served():
     api.put_queue(HOSTILE)
     api.put_queue("page.plain")
     api.publish("page.plain", "<b>hej</b>")
+    api.call("POST", "/api/bindings/%2F/e/amq.direct/q/page.plain", {"routing_key": "k"})
     yield process
     assert process.stop() == 0
 
@@ -33,7 +35,7 @@ def browser():
     made.close()
 
 
-@pytest.mark.parametrize("width, scheme", [(1200, "light"), (360, "dark")])
+@pytest.mark.parametrize("width, scheme", [(1200, "light"), (360, "dark"), (1200, "dark"), (360, "light")])
 def test_every_view(served, browser, width, scheme):
     browser.open(f"http://127.0.0.1:{served.http_port}/", width, scheme)
     browser.wait("document.querySelector('input[name=password]') !== null")
@@ -46,6 +48,7 @@ def test_every_view(served, browser, width, scheme):
         assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), view
         assert browser.run("document.images.length") == 0
         assert browser.run(LABELLED)
+        assert axe.findings(browser) == [], view
     browser.press("Queues")
     browser.wait("document.querySelector('main h2').textContent === 'Queues'")
     assert HOSTILE in browser.run("document.body.innerText")
@@ -100,3 +103,44 @@ def test_a_queue_and_a_connection_come_and_go(served, browser):
         connection.process_data_events(10)
         connection.channel()
     assert [each for each in browser.errors if "401" not in str(each)] == []
+
+
+def test_an_exchange_a_binding_a_user_and_a_policy_are_made_and_removed(served, browser):
+    api = Api(served.http_port, "guest")
+    browser.open(f"http://127.0.0.1:{served.http_port}/#Exchanges", 1000, "light")
+    browser.wait("document.querySelector('input[name=password]') !== null")
+    browser.fill("name", "guest")
+    browser.fill("password", "guest")
+    browser.press("Log in")
+    browser.wait("document.querySelector('input[name=source]') !== null")
+    browser.fill("name", "page.made")
+    browser.press("Declare")
+    browser.wait("document.body.innerText.includes('Declared page.made')")
+    browser.fill("source", "page.made")
+    browser.fill("queue", "page.plain")
+    browser.fill("key", "k")
+    browser.press("Bind")
+    browser.wait("document.body.innerText.includes('Bound page.plain to page.made')")
+    browser.wait("[...document.querySelectorAll('svg text')].some((each) => each.textContent.startsWith('page.made'))")
+    assert [row["routing_key"] for row in api.get("/exchanges/%2F/page.made/bindings/source")] == ["k"]
+    browser.press("Delete page.made")
+    browser.wait("document.body.innerText.includes('Delete page.made: done')")
+    assert api.call("GET", "/api/exchanges/%2F/page.made")[0] == 404
+    browser.press("Users")
+    browser.wait("document.querySelector('input[name=policy]') !== null")
+    for name, value in (("name", "mia"), ("password", "x" * 12), ("write", "^readings$")):
+        browser.fill(name, value)
+    browser.press("Save")
+    browser.wait("document.body.innerText.includes('Saved mia')")
+    assert api.get("/permissions/%2F/mia")["write"] == "^readings$"
+    browser.press("Delete mia")
+    browser.wait("document.body.innerText.includes('Delete mia: done')")
+    assert api.call("GET", "/api/users/mia")[0] == 404
+    for name, value in (("policy", "short"), ("pattern", "^page"), ("value", "100")):
+        browser.fill(name, value)
+    browser.press("Set policy")
+    browser.wait("document.body.innerText.includes('Set short')")
+    assert api.get("/policies/%2F/short")["definition"] == {"max-length": 100}
+    browser.press("Delete the policy short")
+    browser.wait("document.body.innerText.includes('Delete the policy short: done')")
+    assert api.get("/policies") == [] and browser.errors == []

@@ -169,7 +169,7 @@ def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     assert len(c_modules(names)) == 2
     names = [name for name in names if name not in c_modules(names)]
     page = {name for name in names if name.startswith("leveret/ports/http/page_files/")}
-    assert {name.rpartition("/")[2] for name in page} == {"index.html", "page.js", "page.css"}
+    assert {name.rpartition("/")[2] for name in page} == {"index.html", "page.js", "views.js", "page.css"}
     names = [name for name in names if name not in page]
     assert all(name.startswith(tuple(FOLDERS.values())) and name.endswith((".py", ".pyi", "/board.toml")) for name in names), names
     assert "leveret/__init__.py" not in names and not [name for name in names if "devtool" in name]

@@ -1,15 +1,15 @@
-// The page of Leveret. Every text of the broker's goes in as text (textContent), never as markup. The log-in stays in this tab: it goes out with
+// The page of Leveret: what its views (views.js) are made of, the log-in, and the going from view to view. Every text of the broker's goes in as text (textContent), never as markup. The log-in stays in this tab: it goes out with
 // each request in a header that only this script sets, so no other site can act with it.
 "use strict";
 
 const EVERY_MS = 5000;
-const PAGE_SIZE = 50;
+const DRAWN = ["svg", "polyline", "line", "text", "title", "g"];
 let header = sessionStorage.getItem("header");
 let timer = null;
 let shown = 0; // counts views that were begun: what an older one gets late is dropped
 
 function make(tag, given = {}, ...inside) {
-  const made = tag === "svg" || tag === "polyline" ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const made = DRAWN.includes(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (value !== false && value !== null) made.setAttribute(name, value === true ? "" : value);
@@ -53,10 +53,16 @@ function octets(count) {
   return (at ? count.toFixed(1) : count) + " " + units[at];
 }
 
+function span(seconds) {
+  for (const [name, size] of [["d", 86400], ["h", 3600], ["min", 60]]) if (seconds >= size) return (seconds / size).toFixed(1) + " " + name;
+  return Math.round(seconds) + " s";
+}
+
 function table(heads, rows) {
+  if (rows.length === 0) return make("p", {}, "None.");
   const cell = (tag, each) =>
     each instanceof Node ? make(tag, {}, each) : make(tag, { class: typeof each === "number" ? "number" : "name" }, each);
-  return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" },
+  return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table: " + heads.join(", ") },
     make("table", {},
       make("thead", {}, make("tr", {}, ...heads.map((each) => make("th", { scope: "col" }, each)))),
       make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((each) => cell("td", each)))))));
@@ -89,113 +95,6 @@ function form(fields, words, action) {
     const values = Object.fromEntries(new FormData(event.target));
     try { await action(values); } catch (error) { tell(words + ": " + error.message, true); }
   } }, ...inputs.map((each) => each[1]), make("button", {}, words));
-}
-
-const VIEWS = {
-  async Overview() {
-    const told = await get("/overview?lengths_age=600&lengths_incr=5&msg_rates_age=600&msg_rates_incr=5");
-    const stats = told.message_stats, queues = told.queue_totals;
-    const rate = (name) => stats[name + "_details"].rate.toFixed(1) + "/s";
-    return [
-      figures([["Messages ready", queues.messages_ready], ["Unacknowledged", queues.messages_unacknowledged], ["Published", rate("publish")],
-        ["Delivered", rate("deliver_get")], ["Acknowledged", rate("ack")], ...Object.entries(told.object_totals)]),
-      chart("Messages in all queues", queues.messages_details.samples || []),
-      chart("Messages published since the start", stats.publish_details.samples || []),
-    ];
-  },
-  async Queues(state) {
-    const path = "/queues?page=" + state.page + "&page_size=" + PAGE_SIZE + "&use_regex=false&name=" + part(state.name) +
-      "&columns=name,vhost,type,state,policy,messages_ready,messages_unacknowledged,consumers,message_stats.publish_details.rate";
-    const told = await get(path);
-    const rows = told.items.map((row) => [
-      row.name, row.type, row.state, row.policy || "", row.messages_ready, row.messages_unacknowledged, row.consumers,
-      Number(row.message_stats.publish_details.rate.toFixed(1)),
-      make("span", {},
-        button("Look", "Look into " + row.name, async () => look(row)),
-        button("Purge", "Purge " + row.name, () => ask("DELETE", queuePath(row) + "/contents"), "Drop all ready messages of " + row.name + "?"),
-        button("Delete", "Delete " + row.name, () => ask("DELETE", queuePath(row)), "Delete the queue " + row.name + " with its messages?")),
-    ]);
-    return [
-      form([["name", "Names with", { value: state.name }]], "Show", async (values) => { state.name = values.name; state.page = 1; await show(); }),
-      make("p", {}, told.filtered_count + " queues, page " + told.page + " of " + told.page_count + " ",
-        ...(told.page > 1 ? [make("button", { type: "button", onclick: () => { state.page -= 1; show(); } }, "Back")] : []),
-        ...(told.page < told.page_count ? [make("button", { type: "button", onclick: () => { state.page += 1; show(); } }, "Further")] : [])),
-      table(["Name", "Type", "State", "Policy", "Ready", "Unacknowledged", "Consumers", "In a second", "Do"], rows),
-      make("div", { id: "looked" }),
-      make("h2", {}, "Declare a queue"),
-      form([["name", "Name", { required: true }], ["type", "Type", { choices: ["classic", "quorum", "stream"] }]], "Declare", async (values) => {
-        await ask("PUT", "/queues/" + part(state.host) + "/" + part(values.name), { durable: true, arguments: { "x-queue-type": values.type } });
-        tell("Declared " + values.name);
-        await show(true);
-      }),
-      make("h2", {}, "Publish"),
-      form([["exchange", "Exchange (empty: the default one)"], ["key", "Routing key"], ["body", "Body"]], "Publish", async (values) => {
-        const told = await ask("POST", "/exchanges/" + part(state.host) + "/" + part(values.exchange || "amq.default") + "/publish",
-          { properties: { delivery_mode: 2 }, routing_key: values.key, payload: values.body, payload_encoding: "string" });
-        tell(told.routed ? "Published" : "Published, and no queue gets it");
-      }),
-    ];
-  },
-  async Exchanges() {
-    const exchanges = await get("/exchanges?columns=name,type,durable");
-    const bindings = await get("/bindings?columns=source,destination,destination_type,routing_key");
-    const named = bindings.filter((each) => each.source !== "").slice(0, 1000);
-    return [
-      make("h2", {}, "Exchanges"),
-      table(["Name", "Type", "Durable"], exchanges.map((row) => [row.name || "(default)", row.type, row.durable ? "yes" : "no"])),
-      make("h2", {}, "Who is routed where"),
-      table(["From", "Key", "To"], named.map((row) => [row.source, row.routing_key, "→ " + row.destination_type + " " + row.destination])),
-    ];
-  },
-  async Connections() {
-    const told = await get("/connections?page=1&page_size=200&sort=name");
-    return [make("p", {}, told.total_count + " connections"), table(["Name", "User", "Protocol", "State", "Channels", "Do"], told.items.map((row) => [
-      row.name, row.user, row.protocol, row.state, row.channels,
-      button("Close", "Close " + row.name, () => ask("DELETE", "/connections/" + part(row.name)), "Close the connection " + row.name + "?")]))];
-  },
-  async Limits() {
-    const told = await get("/leveret/limits");
-    const status = await get("/leveret/status");
-    const log = status.overview.log;
-    const rows = told.map((row) => {
-      const share = row.used / row.max;
-      const large = row.name.includes("size") || row.name.includes("memory");
-      return [row.name, make("meter", { min: 0, max: 1, high: 0.8, value: share, "aria-label": row.name }),
-        (large ? octets(row.used) : row.used) + " of " + (large ? octets(row.max) : row.max), (100 * share).toFixed(1) + " %"];
-    });
-    return [
-      make("h2", {}, "How full each limit is; the fullest refuses first"),
-      table(["Limit", "Full", "Used", "Share"], rows),
-      make("h2", {}, "Log"),
-      log === null ? make("p", {}, "Messages are kept in memory only.") : figures(Object.entries(log).map(([name, value]) => [name, value === null ? "-" : value])),
-      make("h2", {}, "Bridges"),
-      Object.keys(status.bridges).length === 0 ? make("p", {}, "There are none.")
-        : table(["Bridge", "Report"], Object.entries(status.bridges).map(([name, report]) => [name, JSON.stringify(report)])),
-      make("h2", {}, "Said to the operator in the last hour"),
-      table(["When", "What"], status.alerts.slice().reverse().map((row) => [new Date(row.at * 1000).toLocaleTimeString(), row.sentence])),
-    ];
-  },
-  async Users() {
-    const users = await get("/users"), permissions = await get("/permissions"), policies = await get("/policies");
-    const may = Object.fromEntries(permissions.map((row) => [row.user, row]));
-    return [
-      make("h2", {}, "Users"),
-      table(["Name", "Tags", "Configure", "Write", "Read"], users.map((row) => {
-        const own = may[row.name] || { configure: "-", write: "-", read: "-" };
-        return [row.name, row.tags.join(", "), own.configure, own.write, own.read];
-      })),
-      make("h2", {}, "Policies"),
-      table(["Name", "Pattern", "For", "Definition", "Priority"],
-        policies.map((row) => [row.name, row.pattern, row["apply-to"], JSON.stringify(row.definition), row.priority])),
-    ];
-  },
-};
-
-async function look(row) {
-  const told = await ask("POST", queuePath(row) + "/get", { count: 10, ackmode: "release", encoding: "auto", truncate: 2000 });
-  state.looked = [make("h2", {}, "The first messages of " + row.name + " (they stay)"),
-    ...(told.length ? told.map((each) => make("pre", {}, each.exchange + " " + each.routing_key + " " + JSON.stringify(each.properties) + "\n" + each.payload))
-      : [make("p", {}, "It has none.")])];
 }
 
 const state = { host: "/", view: "Overview", page: 1, name: "", looked: [] };
@@ -252,4 +151,4 @@ async function show(keeps = false) {
 }
 
 window.addEventListener("hashchange", () => { if (header) show(); });
-if (header) begin(); else logIn();
+document.addEventListener("DOMContentLoaded", () => { if (header) begin(); else logIn(); });
