@@ -29,31 +29,14 @@ class Connection9a5(ConnectionOfDraft):
 
     client_class = Client9a5
 
-    def queue_declare(
-        self,
-        queue: str = "",
-        passive: bool = False,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        arguments: "Any" = None,
-    ) -> "tuple[Any, ...]":
+    def queue_declare(self, *given: "Any", **named: "Any") -> "tuple[Any, ...]":
         """As of 0-9-1, without the default exchange that queue.assert-ok names."""
-        name, _, messages, consumers = Connection.queue_declare(self, queue, passive, durable, exclusive, auto_delete, arguments)
+        name, _, messages, consumers = Connection.queue_declare(self, *given, **named)
         return name, messages, consumers
 
-    def exchange_declare(
-        self,
-        exchange: str,
-        type: str = "direct",
-        passive: bool = False,
-        durable: bool = False,
-        auto_delete: bool = False,
-        internal: bool = False,
-        arguments: "Any" = None,
-    ) -> None:
+    def exchange_declare(self, exchange: str, type: str = "direct", *given: "Any", **named: "Any") -> None:
         """As of 0-9-1; direct and topic have 0.9a5's names."""
-        Connection.exchange_declare(self, exchange, CLASSES.get(type, type), passive, durable, auto_delete, internal, arguments)
+        Connection.exchange_declare(self, exchange, CLASSES.get(type, type), *given, **named)
 
     def tx_select(self) -> None:
         """Begin transactions. Raises ValueError on a connection that has asked for something: tx-mode is of a channel's opening."""

@@ -72,11 +72,11 @@ def table(rows):
     return rows_1_0.table(rows, "AMQP 0-10", SCENARIOS, COLUMNS)
 
 
-def ratios(rows):
+def ratios(rows, scenarios=SCENARIOS, goals=GOALS):
     """[(scenario, column, compared with, ratio, goal)], of CPU time of the broker for a message: the machine may be loaded."""
     lines = []
-    for scenario, _, _, _ in SCENARIOS:
-        for column, other, goal in GOALS:
+    for scenario, _, _, _ in scenarios:
+        for column, other, goal in goals:
             mine, theirs = (rows_1_0.median(rows, scenario, each) for each in (column, other))
             if mine and theirs:
                 lines.append((scenario, column, other, theirs / mine, goal))

@@ -6,6 +6,7 @@ confirms of 0-9-1, at most 200 open, and transactions of 200 messages of the oth
 delivery is acknowledged, for all up to it.
 """
 
+import rows_0_10
 import rows_1_0
 from broker_process import free_port
 from loading import add_run, perf
@@ -54,10 +55,5 @@ def table(rows):
 
 
 def ratios(rows):
-    """[(scenario, column, compared with, ratio, goal)], of CPU time of the broker for a message: the machine may be loaded."""
-    lines = []
-    for scenario, _, _, _ in SCENARIOS:
-        for column, other, goal in GOALS:
-            mine, theirs = (rows_1_0.median(rows, scenario, each) for each in (column, other))
-            lines.append((scenario, column, other, theirs / mine, goal))
-    return lines
+    """As of rows_0_10; transactions are not measured against confirms."""
+    return rows_0_10.ratios(rows, SCENARIOS[:-1], GOALS)
