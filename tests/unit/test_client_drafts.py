@@ -3,6 +3,7 @@ Header Wire Format", "Method Frame Body Wire Format", "Content Header Frame Wire
 Content Header"), worked out by hand; then it meets the broker, whose reading of the texts is another one (core/amqp_0_9/drafts)."""
 
 from peer import new_broker
+from same_random import Random
 from test_client_connection import feed
 from test_client_older import Ear
 
@@ -167,7 +168,8 @@ def test_extended_frames():
     assert wire.frame(3, 1, bytes(65535))[:16] == b"\x09\x00\x00\x00\x03\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x00"
     octets = wire.frame(2, 300, b"abc")
     assert wire.head(octets, 0, len(octets)) == (2, 300, 16, 19) and wire.head(octets, 0, 15) is None
-    for broken in (b"\x09\x01\x00\x00", b"\x09\x00\x00\x01", b"\x01\x00\x00\x00", b"\x09\x00\x00\x00\x09" + bytes(11)):
+    flagged = b"\x09\x00\x00\x00\x01\x01" + bytes(9) + b"\x01"
+    for broken in (b"\x09\x01\x00\x00", b"\x09\x00\x00\x01", b"\x01\x00\x00\x00", b"\x09\x00\x00\x00\x09" + bytes(11), flagged):
         try:
             raise AssertionError(wire.head(broken, 0, len(broken)))
         except ProtocolError as error:
@@ -244,6 +246,7 @@ def test_other_errors_have_the_codes_of_the_texts():
         (Client9r1, 501, b"\x08\x00\x00\x01\x00\x00\x00\x00\xce"),  # amq_wlp_heartbeat_01
         (Client9r1, 501, b"\x07\x00\x00\x01\x00\x00\x00\x00\xce"),  # amq_wlp_trace_01
         (Client9r1, 501, b"\x03\x00\x00\x01\x00\x01\x00\x00"),  # amq_wlp_frame_03
+        (Client9r1, 501, b"\x03\x00\x00\x01\x00\x00\x00\x00\xce"),  # a body without a content, though of no octets
         (Client9r1, 540, b"\x04\x00\x00\x01\x00\x00\x00\x00\xce"),
         (Client9a5, 504, b"\x01\x02\x00\x05\x02\x02\x00\x00\xce"),
         (Client9a5, 503, b"\x01\x01\x00\x05\x07\x63\x00\x00\xce"),
@@ -253,9 +256,9 @@ def test_other_errors_have_the_codes_of_the_texts():
         assert given == code and bytes((code >> 8, code & 255)) in said, (code, given, said)
 
 
-def test_traces_and_heartbeats_are_discarded():
+def test_traces_heartbeats_and_in_0_9a5_empty_bodies_are_discarded():
     for kind, octets in (
-        (Client9a5, b"\x07\x05\x00\x03ab\xce\x08\x00\x00\x01\xce"),
+        (Client9a5, b"\x07\x05\x00\x03ab\xce\x08\x00\x00\x01\xce\x03\x01\x00\x01\xce"),  # and an empty body frame
         (Client9r1, b"\x07" + bytes(6) + b"\x02ab\xce" + b"\x08" + bytes(7) + b"\xce"),
     ):
         events, client, _ = opened(kind)
@@ -397,3 +400,30 @@ def test_a_message_that_is_too_large_is_refused_and_the_connection_goes_on():
         met.ask(met.channel.basic_publish, "", "q", b"small")
         assert met.ask(met.channel.basic_get, "q")[0][0] == "refused"
         assert met.ask(met.channel.basic_get, "q")[0][1][0].body == b"small"
+
+
+def test_octets_at_random_are_an_error_and_nothing_else():
+    """What a broker sends, with an octet changed, left out or put in: the client goes on, or ends once."""
+    random = Random(20051123)
+    for kind in (Client9a5, Client9r1):
+        wire = kind.wire
+        frames = [
+            wire.method("jms_deliver", 1, (9, True, "x", "", "q") if kind is Client9a5 else (1, 9, True, "x", "k")),
+            wire.header(1, 7, 1, 4, {"headers": TABLE, "message_id": "m"}),
+            wire.header(1, 7, 0, 2, {}),
+            wire.frame(3, 1, b"in"),
+            wire.frame(3, 1, b"body"),
+            wire.method("channel_flow", 1, (True,)),
+            wire.frame(7, 0, b"trace"),
+            wire.method("stream_deliver", 1, (9, True, "x", "", "q") if kind is Client9a5 else (9, "x", "q")),
+            wire.method("channel_close", 1, (404, "gone", 0, 0)),
+        ]
+        stream = b"".join(frames)
+        for _ in range(400):
+            events, client, channel = opened(kind)
+            octets = stream
+            for _ in range(random.below(3) + 1):
+                at = random.below(len(octets))
+                octets = octets[:at] + bytes((random.below(256),)) * random.below(3) + octets[at + random.below(2) :]
+            feed(client, octets, random.below(40) + 1)
+            assert len([each for each in events.seen if each[0] == "ended"]) == (1 if client.closed else 0)

@@ -14,7 +14,7 @@ from ...errors import COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, ProtocolErr
 from ...shim import const
 from .. import method
 from .channel import Channel
-from .draft_message import ENDINGS, Content, DraftMessage
+from .draft_message import ENDINGS, FIELDS, Content, DraftMessage
 from .message import GET_OK
 from .states import CHANNEL
 
@@ -132,8 +132,8 @@ class ChannelOfDraft(Channel):
     def on_method(self, view, at, end):
         """A method frame's payload."""
         row, name, at = self.client.row(view, at, end)
-        code = ENDINGS.get(name.partition("_")[2]) if row is not None and row[method.CONTENT] else None
-        states.step(self, CHANNEL, self, name if code is None else "content_begins", row, view, at, end)
+        begins = row is not None and (row[method.CODE], row[method.FIELDS]) in FIELDS
+        states.step(self, CHANNEL, self, "content_begins" if begins else name, row, view, at, end)
 
     def begin_content(self, row, view, at, end):
         """A content follows."""
