@@ -8,7 +8,8 @@
 Laws
 - A message leaves the outbox behind its tx.commit-ok and never before. The tables do not say that what has no route comes back before the
   commit-ok (Qpid's brokers send it behind), so the transaction after it, of later messages or of none, has to be committed too.
-- A transaction has BATCH messages at most, which every Leveret takes; messages go out while the one before them is being committed.
+- A transaction has BATCH messages at most, which every Leveret takes. No message goes out while one is being committed: to RabbitMQ that is
+  an unexpected command, with which it closes the connection.
 - A commit that was not answered is in doubt: its messages are sent again, with the same x-gateway and x-sequence.
 """
 
@@ -61,7 +62,7 @@ class TargetOlder(Target):
     def put(self, record: "Any") -> int:
         """Publish a record of the mover: its number on the channel, 0 without room."""
         published = self.channel.published
-        if published - self._asked_for >= BATCH or self._singly and published != self._told:
+        if self.channel.waiting or published - self._asked_for >= BATCH or self._singly and published != self._told:
             return 0
         return Target.put(self, record)
 

@@ -159,8 +159,8 @@ def test_urls():
 
 
 @pytest.mark.parametrize("protocol", ["0-8", "0-9"])
-def test_publishes_of_older_versions_are_in_their_queue_when_publish_returns(leveret, protocol):
-    client = connect(leveret.url + "?protocol=" + protocol)
+def test_publishes_of_older_versions_are_in_their_queue_when_publish_returns(broker, protocol):
+    client = connect(broker.url + "?protocol=" + protocol)
     queue = client.queue_declare(exclusive=True)[0]
     client.publish("", queue, b"kept")
     client.publish("", queue, b"not yet", confirm=False)

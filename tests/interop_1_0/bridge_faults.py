@@ -24,7 +24,7 @@ from leveret.ports.client import connect as connect_0_9_1  # noqa: E402 - the pa
 from leveret.ports.client_1_0 import connect  # noqa: E402 - the path above has to be set first
 
 QUIET_MS = 1500
-FURTHER = ("once", "leveret-0-10", "broker-j-0-10")  # upstreams beside those of peers.PEERS
+FURTHER = ("once", "leveret-0-10", "broker-j-0-10", "leveret-0-8", "leveret-0-9", "rabbitmq-0-8")  # upstreams beside those of peers.PEERS
 
 
 class Found:
@@ -212,6 +212,10 @@ def node_of(kind):
     """(the upstream, the class of its runs). `once`: Leveret, which keeps what is unsettled."""
     if kind == "leveret-0-10":
         return Leveret010(), RunOfSession
+    if kind[-4:] in ("-0-8", "-0-9"):  # transactions say what is kept
+        older = (nodes.RabbitMQ if kind.startswith("rabbitmq") else nodes.Leveret)()
+        older.protocol = "?protocol=" + kind[-3:]
+        return older, faults.Run
     if kind == "broker-j-0-10":
         node = Node("broker-j")
         node.protocol = "?protocol=0-10"

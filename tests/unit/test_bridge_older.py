@@ -49,6 +49,26 @@ def test_nothing_leaves_the_outbox_before_two_commits_are_answered():
     assert not mover.flight and mover.counters["bridged"] == 3
 
 
+def test_no_message_goes_out_while_a_transaction_is_committed():
+    world = going()
+    world.until(lambda: world.bridge.target.ready, "ready")
+    target, sizes = world.bridge.target, []
+    put, commit = target.channel.basic_publish, target.channel.tx_commit
+
+    def published(*given):
+        assert not target.channel.waiting
+        return put(*given)
+
+    def committed():
+        sizes.append(target.channel.published - target._asked_for)
+        return commit()
+
+    target.channel.basic_publish, target.channel.tx_commit = published, committed
+    world.publish(range(200))
+    world.until(world.moved(200), "all")
+    assert sum(sizes) == 200 and max(sizes) <= 32
+
+
 def test_nothing_is_missing_wherever_connections_break():
     for ways in (1, 2, 3):
         for first in range(700, 2900, 400):
