@@ -1,5 +1,5 @@
-"""The bridge to a Leveret of AMQP 1.0, both with --data, both killed (kill -9) again and again: each message arrives exactly once. Over 0-8,
-where transactions are what keeps messages, none is missing, and a double has the gateway and the sequence of the first.
+"""The bridge to a Leveret of AMQP 1.0, both with --data, both killed (kill -9) again and again: each message arrives exactly once. Over
+0-8, where transactions are what keeps messages, none is missing, and a double has the gateway and the sequence of the first.
 
 By hand, for more of it: python tests/bridge/test_exactly_once.py KILLS
 """
