@@ -1,7 +1,7 @@
 """URLs of brokers that are to be spoken to in AMQP 0-8, 0-9, 0.9a5 or 0.9r1: those of url.py with `protocol=`, on both interpreters.
 
-    amqp://user:password@host:port/virtual-host?protocol=0-8
-    amqps://user:password@host/?protocol=0-9&ca=FILE
+amqp://user:password@host:port/virtual-host?protocol=0-8
+amqps://user:password@host/?protocol=0-9&ca=FILE
 """
 
 from .url import Url, read_url

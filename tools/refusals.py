@@ -33,6 +33,13 @@ ADVICE = (
     ),
     ("core/", "deletion of system", "Leave it: exchanges whose names begin with amq. are always there."),
     ("core/", "cannot publish to internal", "Publish to another exchange: an internal one gets messages from exchanges only."),
+    (
+        "core/access/user_limits.py",
+        "connection limit",
+        "Close some of the user's, or raise its max-connections (`/api/user-limits`).",
+    ),
+    ("core/access/user_limits.py", "user limit of", "Close channels of this user, or raise its max-channels (`/api/user-limits`)."),
+    ("core/access/user_limits.py", "", "Name max-connections or max-channels, with a whole number; one below 0 is no limit."),
     ("core/access/users.py", "is deleted", "The user was removed: log in as another one."),
     ("core/", "to answer a management request", "Declare the queue of the answer before asking."),
     ("core/amqp_0_10/branch", "", "Look for the branch with `leveret branches list`: its xid, and whether it is prepared."),

@@ -22,6 +22,7 @@ READ = 2
 EVERYTHING = (".*", ".*", ".*")
 
 GUEST = "guest"  # its default password is known to all: it comes from the loopback only, whatever its password (RabbitMQ's loopback_users)
+LIMITS = ("access.user_limits", "limits of users")  # the part that looks at User.limits, and the words for it
 
 
 class User:
@@ -30,6 +31,7 @@ class User:
     none."""
 
     numbers = 0
+    limits: "Any" = None  # {name: number} of user_limits.py; None: as much as the broker has
     access: "Any" = None  # the user's Access, which counts the granted names that all its users remember
 
     def __init__(self, name, stored, tags=(), permissions=None, granted_max=256, pattern_max=8192):

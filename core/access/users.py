@@ -93,13 +93,16 @@ def definition_of(user):
     """A user as the log has it; None for one that it does not have."""
     if user is None or user.configured or user.predeclared:
         return None
-    return {
+    definition = {
         "kind": "user",
         "name": user.name,
         "password": "" if user.stored is None else user.stored.text(),
         "tags": list(user.tags),
         "permissions": None if user.permissions is None else list(user.permissions),
     }
+    if user.limits:
+        definition["limits"] = dict(user.limits)
+    return definition
 
 
 def note(broker, user, before):
@@ -146,6 +149,7 @@ def restore(broker, definition):
                 pattern_size_max(broker.limits),
             ),
         )
+        access.users[name].limits = definition.get("limits")
         try:
             access.users[name].permit(definition["permissions"])
         except ValueError as error:  # another interpreter has logged it

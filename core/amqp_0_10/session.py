@@ -63,7 +63,7 @@ def attach(protocol, channel, fields):
 
 def open_record(broker, session):
     """The record of a session, in which our ids go on behind those that the log has for it. Raises resource-error."""
-    handle = broker.consumers.open_session()
+    handle = broker.consumers.open_session(session.connection)
     if handle is None:
         raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % broker.limits.channel_count_max, True)
     session.handle = handle

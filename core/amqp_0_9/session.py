@@ -443,7 +443,7 @@ class Session(Sending):
     def open_channel(self, channel):
         """channel.open (section 1.5.2.1)."""
         number = channel.number
-        handle = self.broker.consumers.open_session()
+        handle = self.broker.consumers.open_session(self.connection)
         if handle is None:
             raise ProtocolError(RESOURCE_ERROR, "this broker holds %d channels at most" % self.broker.limits.channel_count_max)
         channel.handle = handle

@@ -33,7 +33,7 @@ def begin(protocol, channel, fields, octets, at, end):
     if fields["remote-channel"] is not None:
         raise ProtocolError(CHANNEL_ERROR, "a begin that answers one of ours on channel %d: there is none" % fields["remote-channel"])
     session = Session(protocol, channel, fields)  # first: what raises from here on ends the session with the record that it has
-    handle = protocol.broker.consumers.open_session()
+    handle = protocol.broker.consumers.open_session(protocol.connection)
     if handle is None:
         raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % protocol.broker.limits.channel_count_max)
     session.handle = handle

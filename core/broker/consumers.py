@@ -4,6 +4,7 @@ An unsettled delivery is an entry in the list of its channel (layout.py); the fu
 that goes back to a queue gets its old place. This file also marks queues that may have something to deliver as active.
 """
 
+from ..access.permissions import LIMITS
 from ..errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout
 from ..memory.tables import clear
@@ -62,8 +63,11 @@ class Consumers:
         self.leaves_at = 0  # uptime before which the broker tries none of them: each has failed
         self.stuck = 0  # of them, the last ones, that have failed
 
-    def open_session(self):
-        """The record of a session of a peer (0-9-1: a channel), or None when all are in use."""
+    def open_session(self, connection=None):
+        """The record of a session of a peer (0-9-1: a channel), or None when all are in use. Raises not-allowed where the user of the
+        connection has as many as he may."""
+        if connection is not None and connection.user.limits:
+            needed(*LIMITS).check_session(self.broker, connection)
         tables = self.tables
         if tables.channel_pool[2] < 1:
             return None

@@ -5,10 +5,12 @@ connection_count_max a few connections get a place only so that the broker can r
 """
 
 from ..access.login_failures import most_numerous
+from ..access.permissions import LIMITS
 from ..errors import RESOURCE_ERROR, ProtocolError
 from ..limits import SURPLUS_RECEIVE, SURPLUS_SEND, stranger_count
 from ..memory.receive_buffer import ReceiveBuffer
 from ..outcomes import nobody
+from ..parts import needed
 
 
 class Places:
@@ -85,7 +87,9 @@ class Places:
         """A peer says what it is (properties by name, or None) as it begins to log in: nothing keeps that but ports that show it."""
 
     def opened(self, connection):
-        """The connection of a user is open."""
+        """The connection of a user is open. Raises not-allowed where the user has as many as he may."""
+        if connection.user.limits:
+            needed(*LIMITS).check_connection(self.broker, connection)
         self.broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))
 
     def refuse_surplus(self, connection):

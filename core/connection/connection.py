@@ -42,6 +42,7 @@ class Connection:
     ending_since = 0  # broker.now then
     families = FAMILIES  # those that its listener serves
     identities: "Any" = None
+    is_refused = False  # logged in, and its user has as many open as he may (access/user_limits.py)
     exclusive_queues: "Any" = ()
     queues_declared = 0
     bindings_made = 0

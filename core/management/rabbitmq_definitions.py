@@ -14,6 +14,7 @@ from ..errors import ProtocolError
 from ..exchange.base import ALTERNATE
 from ..limits import pattern_size_max
 from ..outcomes import nobody
+from ..parts import part
 from ..queue import rules
 
 SECTIONS = ("users", "permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
@@ -116,7 +117,12 @@ def load_user(broker, item):
     if not isinstance(tags, list) or len(tags) > 16 or [tag for tag in tags if not isinstance(tag, str) or len(tag.encode("utf-8")) > 255]:
         raise ValueError("its tags are not a list of at most 16 words")
     users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max, pattern_size_max(broker.limits)))
-    return "limits: this broker has none for single users" if item.get("limits") else ""
+    if item.get("limits"):
+        user_limits = part("access.user_limits")
+        if user_limits is None:
+            return "limits: this build of the broker does not carry them"
+        user_limits.put(broker, broker.access.users[name], item["limits"])
+    return ""
 
 
 def stored(item):
@@ -294,7 +300,9 @@ def a_user(user):
         algorithm, written = user.stored.algorithm, user.stored.text()
         if algorithm != RABBIT_HASH:
             written = passwords.base64(written.encode("utf-8"))
-    return {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags), "limits": {}}
+    about = {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags)}
+    about["limits"] = user.limits or {}
+    return about
 
 
 def a_permission(host, user):

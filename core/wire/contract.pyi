@@ -232,7 +232,7 @@ class Topology(Structure):
 class Consumers(Structure):
     """Broker.consumers (broker/consumers.py): sessions, their consumers, and what these do with deliveries."""
 
-    def open_session(self) -> int | None:
+    def open_session(self, connection: "Connection | None" = None) -> int | None:
         """A record; None: the broker holds as many as it may."""
     def close_session(self, channel: Session) -> None: ...
     def subscribe(

@@ -209,9 +209,9 @@ class Watch:
 
     # Sessions and consumers
 
-    def open_session(self, before: Any) -> Any:
+    def open_session(self, before: Any, connection: Any = None) -> Any:
         """A session gets its record; whose it is says `name_sessions`."""
-        handle = before()
+        handle = before(connection)
         if handle is not None:
             self.opening[handle] = self.outbox.put("channel.created", None)
         return handle

@@ -25,9 +25,9 @@ class Churn:
         """One more."""
         self.counts[name] += 1
 
-    def open_session(self, before: Any) -> Any:
+    def open_session(self, before: Any, connection: Any = None) -> Any:
         """A session gets its record, or none."""
-        handle = before()
+        handle = before(connection)
         if handle is not None:
             self.count("channel_created")
         return handle

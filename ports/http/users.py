@@ -1,4 +1,4 @@
-"""Users, their permissions, and what this broker has not: topic permissions and limits of single users, which are listed empty and refused.
+"""Users, their permissions and limits, and what this broker has not: topic permissions, which are listed empty and refused.
 
 Passwords come in the clear or as a hash of RabbitMQ's SHA-256; those in the clear are kept as PBKDF2. Users of the configuration file are
 changed there.
@@ -7,7 +7,7 @@ changed there.
 import os
 from typing import Any
 
-from ...core.access import passwords
+from ...core.access import passwords, user_limits
 from ...core.access import users as known
 from ...core.access.permissions import User
 from ...core.limits import pattern_size_max
@@ -175,6 +175,50 @@ def delete_permission(call: Call) -> Answer:
     return done(call)
 
 
+# Limits
+
+
+def limits(call: Call) -> Work:
+    """/api/user-limits: of those who have any."""
+    return listing.plain(call, [limits_row(each) for each in call.broker.access.users.values() if each.limits])
+
+
+def limits_of(call: Call) -> Work:
+    """/api/user-limits/NAME."""
+    user_ = the_user(call)
+    return listing.plain(call, [limits_row(user_)] if user_.limits else [])
+
+
+def limits_row(user: Any) -> dict[str, Any]:
+    """A user's limits."""
+    return {"user": user.name, "value": dict(user.limits)}
+
+
+def put_limit(call: Call) -> Answer:
+    """PUT /api/user-limits/NAME/LIMIT: {"value": number}, below 0 none."""
+    given = call.json()
+    if call.names["user"] not in call.broker.access.users:
+        raise answers.Refused(400, "bad_request", ["no_such_user", call.names["user"][:64]])
+    if "value" not in given:
+        raise bad("[key_missing,value]")
+    return with_limits(call, {call.names["name"]: given["value"]})
+
+
+def delete_limit(call: Call) -> Answer:
+    """DELETE /api/user-limits/NAME/LIMIT."""
+    return with_limits(call, {call.names["name"]: -1})
+
+
+def with_limits(call: Call, new: dict[str, Any]) -> Answer:
+    """Change a user's limits."""
+    user_ = changed(call)
+    try:
+        user_limits.put(call.broker, user_, {**(user_.limits or {}), **new})
+    except ValueError as error:
+        raise bad(str(error)) from None
+    return done(call)
+
+
 # What there is not
 
 
@@ -198,8 +242,3 @@ def absent(call: Call) -> Answer:
 def topic_permissions_refused(call: Call) -> Answer:
     """PUT of a topic permission."""
     raise bad("this broker does not look at the routing key for a permission")
-
-
-def user_limits_refused(call: Call) -> Answer:
-    """PUT of a user's limit."""
-    raise bad("this broker has no limits for single users; [limits] of its configuration file bounds each connection")

@@ -40,7 +40,7 @@ class Api:
         """(status, headers, body) of a call."""
         connection = self.make("127.0.0.1", self.port, timeout=60, **self.more)
         try:
-            given = {"Authorization": self.header, **(headers or {})}
+            given = {"Authorization": self.header, **({} if body is None else {"content-type": "application/json"}), **(headers or {})}
             octets = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             connection.request(method, path, octets, given)
             answer = connection.getresponse()

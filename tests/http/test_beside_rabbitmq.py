@@ -101,6 +101,7 @@ def furnish(api, url):
     api.do("PUT", "/policies/%2F/same", {"pattern": "^same", "definition": {"max-length": 100}, "apply-to": "queues"}, 201)
     api.do("PUT", "/users/same", {"password": "same", "tags": "management"}, 201)
     api.do("PUT", "/permissions/%2F/same", {"configure": "", "write": "", "read": ""}, 201)
+    api.do("PUT", "/user-limits/same/max-connections", {"value": 100}, 204)
     connection = pika.BlockingConnection(pika.URLParameters(url))
     channel = connection.channel()
     channel.confirm_delivery()
@@ -133,7 +134,7 @@ PATHS = (
     "/exchanges/%2F/same.e/bindings/destination /queues/%2F/same.q/bindings /queues/%2F/same.q /queues?page=1 /bindings "
     "/bindings/%2F /bindings/%2F/e/same.e/q/same.q /bindings/%2F/e/same.e/q/same.q/a.%23 /vhosts /vhosts/%2F "
     "/vhosts/%2F/permissions /users /users/same /users/same/permissions /users/without-permissions /whoami /permissions "
-    "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /vhost-limits /user-limits "
+    "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /vhost-limits /user-limits /user-limits/same "
     "/topic-permissions /parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
     "/health/checks/virtual-hosts /health/checks/certificate-expiration/1/days /health/checks/node-is-mirror-sync-critical "
     "/health/checks/node-is-quorum-critical /health/checks/protocol-listener/amqp /feature-flags /definitions "
@@ -168,6 +169,10 @@ CALLS = (
     ("GET", "/queues?sort=nosuch", None),
     ("GET", "/health/checks/port-listener/1", None),
     ("GET", "/health/checks/protocol-listener/nosuch", None),
+    ("PUT", "/user-limits/same/max-channels", {"value": 5}),
+    ("DELETE", "/user-limits/same/max-channels", None),
+    ("DELETE", "/user-limits/same/max-channels", None),
+    ("PUT", "/user-limits/nosuch/max-channels", {"value": 5}),
     ("PUT", "/queues/%2F/same.q", {"arguments": {"x-max-length": 10}}),
     ("PUT", "/queues/%2F/same.q", {"durable": False, "arguments": {"x-max-length": 10}}),
     ("PUT", "/queues/%2F/same.q", {"arguments": {"x-max-length": 11}}),

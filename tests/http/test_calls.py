@@ -453,10 +453,38 @@ def test_what_this_broker_has_not_is_listed_empty_and_refused(api):
         "/shovels",
     ):
         assert api.get(path) == []
-    for path in ("/operator-policies/%2F/x", "/parameters/shovel/%2F/x", "/vhost-limits/%2F/x", "/user-limits/guest/x", "/vhosts/other"):
+    for path in ("/operator-policies/%2F/x", "/parameters/shovel/%2F/x", "/vhost-limits/%2F/x", "/vhosts/other"):
         assert api.do("PUT", path, {}, 400)["reason"].startswith("this broker has")
     assert api.get("/vhosts/other", 404) and api.do("DELETE", "/vhosts/%2F", None, 400) and api.do("PUT", "/vhosts/%2F", {}, 204) is None
     assert [row["name"] for row in api.get("/vhosts")] == ["/"]
+
+
+def test_limits_of_users(served, api):
+    """Set, read, enforced, exported, cleared; a name that is no limit and a value that is no number are refused."""
+    api.do("PUT", "/users/limited", {"password": "limited", "tags": "management"}, 201)
+    api.do("PUT", "/permissions/%2F/limited", {"configure": ".*", "write": ".*", "read": ".*"}, 201)
+    assert api.get("/user-limits/limited") == []
+    api.do("PUT", "/user-limits/limited/max-connections", {"value": 1}, 204)
+    api.do("PUT", "/user-limits/limited/max-channels", {"value": 2}, 204)
+    both = {"max-connections": 1, "max-channels": 2}
+    assert api.get("/user-limits") == api.get("/user-limits/limited") == [{"user": "limited", "value": both}]
+    assert [user["limits"] for user in api.get("/definitions")["users"] if user["name"] == "limited"] == [both]
+    assert api.do("PUT", "/user-limits/limited/max-queues", {"value": 1}, 400)["reason"].startswith("a user has no limit 'max-queues'")
+    refused = api.do("PUT", "/user-limits/limited/max-channels", {"value": "many"}, 400)
+    assert refused["reason"].startswith("max-channels is no whole number")
+    parameters = pika.URLParameters(served.url)
+    parameters.credentials = pika.PlainCredentials("limited", "limited")
+    connection = pika.BlockingConnection(parameters)
+    with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match="user connection limit .1. is reached"):
+        pika.BlockingConnection(parameters)
+    connection.channel()
+    connection.channel()
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="maximum allowed user limit of .2."):
+        connection.channel()
+    api.do("DELETE", "/user-limits/limited/max-connections", None, 204)
+    api.do("DELETE", "/user-limits/limited/max-channels", None, 204)
+    assert api.get("/user-limits") == []
+    api.do("DELETE", "/users/limited", None, 204)
 
 
 def test_health(served, api):

@@ -104,7 +104,12 @@ def test_a_message_that_closes_the_channel_holds_up_no_other():
 def test_urls_and_what_a_bridge_refuses():
     rule_time()
     assert read_url("amqp://h/v?protocol=0-8").virtual_host == "v"
-    for text in ("amqp://h/?protocol=0-7", "amqp://h/?protocol=0-8&auth=none", "amqp://h/?protocol=0-8&protocol=0-9", "amqp://h/?xprotocol=0-8"):
+    for text in (
+        "amqp://h/?protocol=0-7",
+        "amqp://h/?protocol=0-8&auth=none",
+        "amqp://h/?protocol=0-8&protocol=0-9",
+        "amqp://h/?xprotocol=0-8",
+    ):
         try:
             read_url(text)
             raise AssertionError(text)

@@ -111,7 +111,7 @@ def test_methods_of_0_9a5():
 
 
 def test_a_publish_of_0_9a5_and_its_delivery():
-    """"Content Header Frame Wire Format": octet domain, octet weight, long long body size, short flags from bit 15 down."""
+    """ "Content Header Frame Wire Format": octet domain, octet weight, long long body size, short flags from bit 15 down."""
     events, client, channel = opened(Client9a5)
     assert channel.basic_publish("x", "k", b"body", {"headers": {"a": 1}, "delivery_mode": 2}) == 1
     method = b"\x01\x01\x00\x0a\x07\x05\x00\x00\x00\x07\x01x\x00\xce"
@@ -148,7 +148,7 @@ def test_methods_of_0_9r1():
 
 
 def test_a_publish_of_0_9r1_and_its_delivery():
-    """"The Content Header": short class-id, short weight, long long body size, short flags. A cycle other than 0 is read."""
+    """ "The Content Header": short class-id, short weight, long long body size, short flags. A cycle other than 0 is read."""
     events, client, channel = opened(Client9r1)
     assert channel.basic_publish("x", "k", b"body", {"headers": {"a": "b"}, "delivery_mode": 2}, mandatory=True) == 1
     method = b"\x01\x00\x00\x01\x00\x00\x00\x0b\x00\x07\x00\x05\x00\x07\x01x\x01k\x01\xce"
@@ -180,7 +180,7 @@ TABLE = {"s": "text", "i": -1, "d": ("D", (2, 314)), "t": ("T", 1234567890), "f"
 
 
 def test_field_tables():
-    """"Formal Grammar for AMQP/Fast Fields": 'S' is a short string and 'L' a long one; in 0.9r1 'S' is a long one."""
+    """ "Formal Grammar for AMQP/Fast Fields": 'S' is a short string and 'L' a long one; in 0.9r1 'S' is a long one."""
     assert Wire9a5().table({"a": "b"}) == b"\x00\x00\x00\x05\x01aS\x01b"
     assert Wire9a5().table({"a": b"\x00"}) == b"\x00\x00\x00\x06\x01aL\x00\x01\x00"
     assert Wire9r1().table({"a": "b"}) == b"\x00\x00\x00\x08\x01aS\x00\x00\x00\x01b"
