@@ -66,6 +66,8 @@ class Away:
 class User:
     """The name of a user who had a session before the broker was started."""
 
+    limits = None
+
     def __init__(self, name):
         self.name = name
         self.tags = ()

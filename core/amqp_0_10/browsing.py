@@ -10,7 +10,7 @@ from ..parts import needed
 from ..queue.turns import is_overdue
 from ..shim import const
 from . import convert, numbers
-from .ranges import Ranges
+from .ranges import Ranges, ascending
 from .subscription import ENDLESS, RUNS_MAX, Subscription, body_size, has_room, pieces_of, write
 
 STEPS_MAX = const(16384)  # messages that one search passes by
@@ -128,9 +128,9 @@ def look(protocol):
 def acquire(session, ranges):
     """message.acquire: the ids of those of these transfers that are acquired now, as ranges. Those whose messages others have, or have had,
     are not."""
-    acquired = Ranges()
+    acquired, asked = Ranges(), ascending(ranges)
     for id_ in list(session.browsed):
-        if not [1 for first, last in ranges if serial.distance(first, id_) >= 0 and serial.distance(id_, last) >= 0]:
+        if not asked.has(id_):
             continue
         queue, entry, position = session.browsed.pop(id_)
         broker = session.broker

@@ -37,12 +37,6 @@ def vars_of(module):
     return module.__dict__
 
 
-def completed(session, ranges):
-    """The peer has completed commands of ours."""
-    for first, last in ranges:
-        subscription.completed(session, first, last)
-
-
 # execution
 
 

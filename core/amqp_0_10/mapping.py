@@ -8,9 +8,10 @@ from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FR
 from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN
 from ..parts import needed
-from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, transfer
+from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, subscription, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
 from .moving import come_back, fail, lose  # noqa: F401 - actions of states.SESSION
+from .ranges import ascending
 from .spec_0_10 import DETACHES
 
 # Commands with a header and a body, or that publish: the file whose TAKERS takes them.
@@ -60,7 +61,7 @@ def confirmed(session, fields):
     """session.confirmed: commands of ours that "will definitely be completed" need not be sent again."""
     ranges = fields["commands"] or []
     check_sent(session, ranges, "confirmed")
-    replay.confirmed(session, ranges, False)
+    replay.confirmed(session, ascending(ranges), False)
 
 
 def check_sent(session, ranges, title_):
@@ -75,15 +76,16 @@ def completed(session, fields):
     ranges = fields["commands"] or []
     check_sent(session, ranges, "completed")
     if session.timeout_s or session.kept or session.sent:
-        replay.confirmed(session, ranges, True)
-    commands.completed(session, ranges)
+        known = ascending(ranges)
+        replay.confirmed(session, known, True)
+        subscription.completed(session, known.runs)
     if fields["timely_reply"]:
         session.control("session_known_completed", {"commands": ranges})
 
 
 def known_completed(session, fields):
     """session.known-completed: these need not be told again."""
-    session.known(fields["commands"] or [])
+    session.known(ascending(fields["commands"] or []))
 
 
 def flush(session, fields):
@@ -110,13 +112,14 @@ def missing(session):
 
 def gap(session, fields):
     """session.gap: nothing more comes of these commands."""
-    for first, last in fields["commands"] or []:
+    ranges = ascending(fields["commands"] or [])
+    for first, last in ranges.runs:
         if session.expected is not None and serial.distance(first, session.expected) >= 0 <= serial.distance(session.expected, last):
             drop_partial(session)
             session.expected = serial.after(last, 1)
-        session.received.add(first, last)
-        session.completed.add(first, last)
         session.has_executed = session.is_new = True
+    session.received.merge(ranges)
+    session.completed.merge(ranges)
     session.received.check()
     session.session.wants_to_write(session)
 

@@ -31,39 +31,63 @@ class Ranges:
         if len(self.runs) > RUNS_MAX:
             raise SessionError(RESOURCE_ERROR, "ids of commands in more than %d ranges" % RUNS_MAX)
 
+    def merge(self, others):
+        """Put all of another set in."""
+        self.runs = ascending(self.runs + others.runs).runs
+
     def has(self, id_):
         """True for an id of the set."""
-        for first, last in reversed(self.runs):
-            if distance(first, id_) >= 0:
-                return distance(id_, last) >= 0
-        return False
-
-    def remove(self, first, last):
-        """Take a range out."""
-        runs = []
-        for run in self.runs:
-            if distance(last, run[0]) > 0 or distance(run[1], first) > 0:
-                runs.append(run)
-                continue
-            if distance(run[0], first) > 0:
-                runs.append([run[0], after(first, -1)])
-            if distance(last, run[1]) > 0:
-                runs.append([after(last, 1), run[1]])
-        self.runs = runs
+        low, high = 0, len(self.runs)
+        while low < high:
+            middle = (low + high) // 2
+            if distance(self.runs[middle][1], id_) > 0:
+                low = middle + 1
+            else:
+                high = middle
+        return low < len(self.runs) and distance(self.runs[low][0], id_) >= 0
 
     def without(self, others):
         """The set that this is without the ids of another."""
-        left, gone, at = Ranges(), others.runs, 0
-        for first, last in self.runs:
-            while at < len(gone) and distance(gone[at][1], first) > 0:
-                at += 1
-            behind = at
-            while behind < len(gone) and distance(gone[behind][0], last) >= 0:
-                if distance(first, gone[behind][0]) > 0:
-                    left.runs.append([first, after(gone[behind][0], -1)])
-                first = after(gone[behind][1], 1)
-                behind += 1
-            if distance(first, last) >= 0:
-                left.runs.append([first, last])
-            at = max(at, behind - 1)  # the last one may reach into the next range
+        left = Ranges()
+        for _, first, last in remains(self.runs, others.runs):
+            left.runs.append([first, last])
         return left
+
+
+def ascending(ranges):
+    """The set of [(first, last)] in any order, as a peer may send thousands of them."""
+    made = Ranges()
+    for first, last in sorted(ranges, key=lambda each: distance(ranges[0][0], each[0])):
+        made.add(first, last)
+    return made
+
+
+def overlaps(runs, given):
+    """[(place in `runs`, first, last)] of what is in both: lists of ascending ranges, whose first two items are their ids."""
+    both, at = [], 0
+    for place in range(len(runs)):
+        begin, end = runs[place][0], runs[place][1]
+        while at < len(given) and distance(given[at][1], begin) > 0:
+            at += 1
+        behind = at
+        while behind < len(given) and distance(given[behind][0], end) >= 0:
+            first, last = given[behind][0], given[behind][1]
+            both.append((place, begin if distance(first, begin) > 0 else first, end if distance(end, last) > 0 else last))
+            behind += 1
+        at = max(at, behind - 1)  # the last one may reach into the next run
+    return both
+
+
+def remains(runs, given):
+    """[(place in `runs`, first, last)] of what is in `runs` and not in `given`."""
+    left, pieces, at = [], overlaps(runs, given), 0
+    for place in range(len(runs)):
+        begin = runs[place][0]
+        while at < len(pieces) and pieces[at][0] == place:
+            if distance(begin, pieces[at][1]) > 0:
+                left.append((place, begin, after(pieces[at][1], -1)))
+            begin = after(pieces[at][2], 1)
+            at += 1
+        if distance(begin, runs[place][1]) >= 0:
+            left.append((place, begin, runs[place][1]))
+    return left

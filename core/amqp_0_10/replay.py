@@ -12,6 +12,7 @@ from ..parts import part
 from ..shim import const
 from . import convert, numbers, subscription
 from .conditions import SessionError
+from .ranges import overlaps
 
 KEPT_MAX = const(1024)  # commands of a session whose completion the peer owes us
 KEPT_SIZE_MAX = const(1 << 20)  # octets of them, if they are more than one
@@ -47,26 +48,17 @@ def check_kept(session):
 
 
 def confirmed(session, ranges, is_completed):
-    """The peer has confirmed, or completed, commands of ours."""
-    for first, last in ranges:
-        for id_ in [each for each in session.kept if is_in(each, first, last)]:
-            octets, header = session.kept.pop(id_)
-            session.kept_size -= size_of(octets, header)
-        if is_completed:
-            session.confirmed.remove(first, last)
-        else:
-            session.confirmed.add(first, last)
-        for run in [each for each in session.sent if each[2].holds]:
-            begin = run[0] if serial.distance(run[0], first) < 0 else first
-            end = run[1] if serial.distance(run[1], last) > 0 else last
-            if serial.distance(begin, end) >= 0:
-                settle(session, begin, end)
+    """The peer has confirmed, or completed, commands of ours: a set (Ranges) of their ids."""
+    for id_ in [each for each in session.kept if ranges.has(each)]:
+        octets, header = session.kept.pop(id_)
+        session.kept_size -= size_of(octets, header)
+    if is_completed:
+        session.confirmed = session.confirmed.without(ranges)
+    else:
+        session.confirmed.merge(ranges)
+    for _, first, last in overlaps([run for run in session.sent if run[2].holds], ranges.runs):
+        settle(session, first, last)
     session.confirmed.check()
-
-
-def is_in(id_, first, last):
-    """True for an id from `first` to `last`."""
-    return serial.distance(first, id_) >= 0 <= serial.distance(id_, last)
 
 
 def settle(session, first, last):
@@ -139,7 +131,7 @@ def go_on(session):
 def gap(session, first, last):
     """Nothing more comes of these commands of ours."""
     session.control("session_gap", {"commands": [(first, last)]})
-    subscription.completed(session, first, last)
+    subscription.completed(session, [(first, last)])
     session.has_point = False
 
 
@@ -157,7 +149,7 @@ def again(session, id_):
         say_point(session, id_)
         session.send_command(kept[0], kept[1])
         return True
-    runs = [run for run in session.sent if is_in(id_, run[0], run[1])]
+    runs = [session.sent[place] for place, _, _ in overlaps(session.sent, [(id_, id_)])]
     entry = numbers.entry_from(session, id_, id_)
     is_browsed = entry == layout.NONE
     if is_browsed:
@@ -180,7 +172,7 @@ def again(session, id_):
 
 def is_confirmed(session, id_):
     """True for a command that the peer has confirmed, and not completed."""
-    return len([1 for first, last in session.confirmed.runs if is_in(id_, first, last)]) > 0
+    return session.confirmed.has(id_)
 
 
 def browsed(session, id_):

@@ -296,9 +296,8 @@ class Session:
         self.control("session_completed", {"commands": self.completed.runs, "timely_reply": timely})
 
     def known(self, ranges):
-        """The peer knows that these are completed."""
-        for first, last in ranges:
-            self.completed.remove(first, last)
+        """The peer knows that these (Ranges) are completed."""
+        self.completed = self.completed.without(ranges)
         self.completed.check()
 
     def control(self, name, fields):

@@ -13,6 +13,7 @@ from ..message.formats import AMQP_0_10
 from ..queue.turns import charge_made, is_overdue
 from ..shim import const
 from . import convert, frame, hot_row, numbers, structs
+from .ranges import overlaps, remains
 
 if False:  # for the type checker alone
     from typing import Any
@@ -122,22 +123,13 @@ def note_sent(subscription, count, size):
         sent.append([first, last, subscription, size])
 
 
-def completed(session, first, last):
-    """Transfers from one id to another are completed: their subscriptions have credit again."""
-    kept = []
-    for run in session.sent:
-        begin = run[0] if serial.distance(run[0], first) < 0 else first
-        end = run[1] if serial.distance(run[1], last) > 0 else last
-        if serial.distance(begin, end) < 0:
-            kept.append(run)
-            continue
-        count = serial.distance(begin, end) + 1
-        run[2].give_back(count, count * run[3])
-        if begin != run[0]:
-            kept.append([run[0], serial.after(begin, -1), run[2], run[3]])
-        if end != run[1]:
-            kept.append([serial.after(end, 1), run[1], run[2], run[3]])
-    session.sent = kept
+def completed(session, ranges):
+    """Transfers of these ranges, which ascend, are completed: their subscriptions have credit again."""
+    sent = session.sent
+    session.sent = [[first, last, sent[place][2], sent[place][3]] for place, first, last in remains(sent, ranges)]
+    for place, first, last in overlaps(sent, ranges):
+        count = serial.distance(first, last) + 1
+        sent[place][2].give_back(count, count * sent[place][3])
 
 
 # Delivering

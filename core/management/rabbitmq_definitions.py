@@ -116,13 +116,16 @@ def load_user(broker, item):
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
     if not isinstance(tags, list) or len(tags) > 16 or [tag for tag in tags if not isinstance(tag, str) or len(tag.encode("utf-8")) > 255]:
         raise ValueError("its tags are not a list of at most 16 words")
+    limits = item.get("limits") or {}
+    if not isinstance(limits, dict):
+        raise ValueError("its limits are no table")
+    user_limits = part("access.user_limits") if limits else None
+    if user_limits is not None:
+        user_limits.checked(limits)
     users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max, pattern_size_max(broker.limits)))
-    if item.get("limits"):
-        user_limits = part("access.user_limits")
-        if user_limits is None:
-            return "limits: this build of the broker does not carry them"
-        user_limits.put(broker, broker.access.users[name], item["limits"])
-    return ""
+    if user_limits is not None:
+        user_limits.put(broker, broker.access.users[name], limits)
+    return "limits: this build of the broker does not carry them" if limits and user_limits is None else ""
 
 
 def stored(item):

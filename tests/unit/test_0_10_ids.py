@@ -2,12 +2,13 @@
 
 from memory_store import MemoryStore
 from peer_0_10 import control, new_broker
-from same_random import Random
+from same_random import Random, seeds
 from test_0_10_sessions import ROOM, cut, durable, lasting, sent
 
-from leveret.core.amqp_0_10.ranges import Ranges
+from leveret.core.amqp_0_10 import ranges as amqp_ranges
+from leveret.core.amqp_0_10.ranges import ascending, overlaps
 from leveret.core.memory import layout
-from leveret.core.memory.serial import after
+from leveret.core.memory.serial import after, distance
 
 
 def test_the_logs_bound_of_our_ids_goes_around_with_them():
@@ -43,17 +44,53 @@ def test_what_is_completed_and_not_accepted_stays_with_its_session_around_the_en
     assert [body for _, body in sent(again)] == [b"1", b"2", b"3"] and broker.queues["q"].unsettled_count() == 4
 
 
-def test_a_set_without_another_is_what_taking_out_each_range_leaves():
-    """Ranges.without takes one step a range: of a session with hundreds of refused ranges a record was written in 25 ms."""
+def listed(ranges):
+    """The ids of a list of ranges, which ascend and touch nobody."""
+    ids = []
+    for first, last in ranges:
+        assert not ids or distance(ids[-1], first) > 1, ranges
+        ids += [after(first, count) for count in range(distance(first, last) + 1)]
+    return ids
+
+
+def test_sets_of_ranges_are_sets():
+    """Ranges, against sets of numbers, around the end of the ids: merge, without, has; and in whatever order a peer has them."""
     random = Random(17)
-    for _ in range(300):
+    for _ in seeds(0, 300):
         begin = after(0, -random.choice((0, 20, 30)))
-        some, others, left = Ranges(), Ranges(), Ranges()
-        for set_, most in ((some, 4), (others, 6)):
+        given = []
+        for most in (4, 6):
+            given.append([])
             for _ in range(random.below(most)):
                 first = after(begin, random.below(40))
-                set_.add(first, after(first, random.below(8)))
-        left.runs = [list(run) for run in some.runs]
-        for first, last in others.runs:
-            left.remove(first, last)
-        assert some.without(others).runs == left.runs, (some.runs, others.runs)
+                given[-1].append((first, after(first, random.below(8))))
+        some, others = [ascending(each) for each in given]
+        one, other = [set(listed(each.runs)) for each in (some, others)]
+        assert one == {after(first, count) for first, last in given[0] for count in range(distance(first, last) + 1)}
+        assert set(listed(some.without(others).runs)) == one - other
+        assert [id_ for id_ in listed([(begin, after(begin, 50))]) if some.has(id_)] == sorted(one, key=lambda each: distance(begin, each))
+        assert {id_ for _, first, last in overlaps(some.runs, others.runs) for id_ in listed([(first, last)])} == one & other
+        some.merge(others)
+        assert set(listed(some.runs)) == one | other
+
+
+def test_a_set_of_thousands_of_ranges_costs_what_its_ranges_cost():
+    """A frame has room for 8,191 ranges: against 1,024 kept commands and as many runs of transfers each step is one of a range."""
+    ranges = [(2 * number, 2 * number) for number in range(8000)]
+    steps = [0]
+    before = amqp_ranges.distance
+
+    def counted(number, other):
+        steps[0] += 1
+        return before(number, other)
+
+    amqp_ranges.distance = counted
+    try:
+        known = ascending(list(reversed(ranges)))
+        runs = [[2 * number, 2 * number + 1, None, 0] for number in range(8000)]
+        assert len(overlaps(runs, known.runs)) == 8000
+        known.merge(ascending([(2 * number + 1, 2 * number + 1) for number in range(500)]))
+        assert len([1 for number in range(1024) if known.has(number)]) == 1012
+    finally:
+        amqp_ranges.distance = before
+    assert steps[0] < 200000, steps

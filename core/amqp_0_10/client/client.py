@@ -19,7 +19,7 @@ from ...errors import FRAME_ERROR, ProtocolError
 from ...memory import serial
 from ...shim import const, elapsed
 from .. import frame, structs
-from ..ranges import Ranges
+from ..ranges import Ranges, ascending
 from ..spec_0_10 import HEADER
 from .events import Events
 from .states import CONNECTION
@@ -325,8 +325,9 @@ class Client:
     def completed(self, fields):
         """session.completed: of our commands."""
         ranges = fields["commands"] or []
+        known = ascending(ranges)
         for id_ in list(self.telling):
-            if [1 for first, last in ranges if serial.distance(first, id_) >= 0 and serial.distance(id_, last) >= 0]:
+            if known.has(id_):
                 del self.telling[id_]
                 self.events.completed(id_)
         if fields["timely_reply"]:
@@ -334,8 +335,7 @@ class Client:
 
     def known_completed(self, fields):
         """session.known-completed: these need not be told again."""
-        for first, last in fields["commands"] or []:
-            self.done.remove(first, last)
+        self.done = self.done.without(ascending(fields["commands"] or []))
 
     def flush(self, fields):
         """session.flush: say what is completed."""

@@ -15,7 +15,7 @@ Laws
 
 from ...memory import serial
 from .. import frame
-from ..ranges import Ranges
+from ..ranges import Ranges, ascending
 
 if False:  # for the type checker alone
     from typing import Any
@@ -62,8 +62,7 @@ class Transfers:
                 last = serial.after(self.next_id, -1)
             if serial.distance(first, last) >= 0:
                 gone.add(first, last)
-        for id_ in self.names:
-            gone.remove(id_, id_)
+        gone = gone.without(ascending([(id_, id_) for id_ in self.names]))
         if gone.runs:
             client.control("session_gap", {"commands": gone.runs})
         return True
