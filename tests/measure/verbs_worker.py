@@ -131,7 +131,7 @@ class Answerer(Consumer):
     def __init__(self, connection, settings, queues):
         self.settings = dict(settings, routes=[], properties={}, persistent=False)
         self.answers = None
-        self.answered = 0
+        self.replied = 0
         self.out = bytearray(1 << 18)
         self.out_address = perf_worker.ffi.from_buffer("uint8_t[]", self.out)
         self.draw = perf_worker.ffi.new("uint32_t *", 1)
@@ -150,18 +150,18 @@ class Answerer(Consumer):
 
     def work(self, now):
         made = self.answers
-        if made and self.answered < self.perf.received and not len(self.pending):
+        if made and self.replied < self.perf.received and not len(self.pending):
             size = lib.leveret_perf_fill(
                 self.sent, made.octets, made.begins, made.stamps, made.ids, made.count, self.draw, 0,
-                self.out_address, len(self.out), self.perf.received - self.answered, time.monotonic_ns(),
+                self.out_address, len(self.out), self.perf.received - self.replied, time.monotonic_ns(),
             )  # fmt: skip
-            self.answered = self.sent.published
+            self.replied = self.sent.published
             self.send(bytes(self.out[:size]))
         Consumer.work(self, now)
-        return made is not None and self.answered < self.perf.received and not len(self.pending)
+        return made is not None and self.replied < self.perf.received and not len(self.pending)
 
     def has_acknowledged(self):
-        return Consumer.has_acknowledged(self) and self.answered == self.perf.received
+        return Consumer.has_acknowledged(self) and self.replied == self.perf.received
 
 
 class Cycler(Side):
@@ -173,7 +173,7 @@ class Cycler(Side):
         self.number = number
         self.body = Templates.of(dict(settings, routes=[(CYCLE_EXCHANGE, "key.00.00000000")], persistent=False), self.frame_size_max)
         self.stopped = self.given_up = False
-        self.begun = self.answered = 0
+        self.begun = self.replied = 0
 
     def begin_cycle(self):
         """Everything up to the message."""
@@ -193,8 +193,8 @@ class Cycler(Side):
     def work(self, now):
         if self.perf.confirmed == self.begun and not self.stopped:
             self.begin_cycle()
-        elif self.answered < self.perf.received:
-            self.answered = self.perf.received
+        elif self.replied < self.perf.received:
+            self.replied = self.perf.received
             self.send(octets_of("basic_ack", self.perf.tag, False) + octets_of("queue_delete", 0, self.name, False, False, False))
         elif len(self.pending):
             self.send()
