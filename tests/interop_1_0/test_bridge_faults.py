@@ -1,5 +1,5 @@
-"""The bridge through faulty links to upstreams of AMQP 1.0, 0-10, 0-9 and 0-8 (bridge_faults.py): nothing missing, nothing double; and a bridge that
-is wrong, which the runs must find."""
+"""The bridge through faulty links to upstreams of AMQP 1.0, 0-10, 0-9 and 0-8 (bridge_faults.py): nothing missing, nothing double;
+and a bridge that is wrong, which the runs must find."""
 
 import os
 
