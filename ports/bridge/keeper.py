@@ -1,7 +1,7 @@
 """The local side's channel for the bridge's own affairs: management requests, and the queue of refused messages.
 
 Laws: one management request at a time, answered within ANSWER_MS or the connection is given up; a refused record is done only
-when the local broker has confirmed it.
+when the local broker has confirmed it. Where the marks make a record's properties too long for the local broker, it goes with fewer.
 """
 
 import json
@@ -21,6 +21,8 @@ REPLY_TO = "amq.rabbitmq.reply-to"
 TAG = "answers"
 ANSWER_MS = 20000
 REASON_MAX = 500
+MARKS = (("reason", "tries", "exchange", "routing-key"), ("tries",), ())  # in turn, while the local broker answers that they are too many
+CONTENT_TOO_LARGE = 311
 
 
 class Keeper:
@@ -33,6 +35,7 @@ class Keeper:
         self._answer: "Callable[[dict[str, Any]], object] | None" = None  # the function for the answer to the outstanding request
         self._asked_at = 0
         self._parting: "dict[int, Any]" = {}  # publish number -> Record
+        self._fewer = 0  # row of MARKS for the next record
 
     @property
     def channel(self) -> "Any":
@@ -80,13 +83,18 @@ class Keeper:
 
     def part(self, record: "Any") -> bool:
         """Put a record into the refused queue: true when it is on its way."""
-        marks = {
-            "x-bridge-reason": record.reason[:REASON_MAX],
-            "x-bridge-tries": record.tries,
-            "x-bridge-exchange": text_of(record.exchange),
-            "x-bridge-routing-key": text_of(record.key),
-        }
-        octets = properties.merge(record.marked[1] if record.marked else record.octets, {"headers": marks, "delivery_mode": 2})
+        if self._fewer and self._parting:
+            return False  # one at a time, until the one that is too large has gone
+        octets = record.octets
+        if MARKS[self._fewer]:
+            marks = {
+                "reason": record.reason[:REASON_MAX],
+                "tries": record.tries,
+                "exchange": text_of(record.exchange),
+                "routing-key": text_of(record.key),
+            }
+            headers = {"x-bridge-" + name: marks[name] for name in MARKS[self._fewer]}
+            octets = properties.merge(record.marked[1] if record.marked else octets, {"headers": headers, "delivery_mode": 2})
         number: int = self.channel.basic_publish("", self.refused, record.body, octets, True)
         if number:
             self._parting[number] = record
@@ -98,4 +106,12 @@ class Keeper:
 
     def pop(self, number: int) -> "Any":
         """The record of the publish with this number, or None: it was a request."""
-        return self._parting.pop(number, None)
+        record = self._parting.pop(number, None)
+        if record is not None:
+            self._fewer = 0
+        return record
+
+    def channel_closed(self, channel: "Any", code: int) -> None:
+        """A channel of the bridge is closed: fewer marks for the next record, where it is this one and records were too large."""
+        if code == CONTENT_TOO_LARGE and self._parting and channel is self.channel:
+            self._fewer = min(self._fewer + 1, len(MARKS) - 1)

@@ -214,6 +214,7 @@ class Side(Events):
         """Process the answer to a request after the steps."""
 
     def channel_closed(self, channel: "Any", code: int, text: str) -> None:
+        self.bridge.keeper.channel_closed(channel, code)
         self.cut("%d %s" % (code, text))
 
     def ended(self, code: int, text: str) -> None:

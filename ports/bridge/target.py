@@ -17,6 +17,7 @@ class Target(Side):
         self.steps = [self._open, self._look_for_exchange, self._confirm]
         self.blocked_text: "str | None" = None
         self.exchange = settings.exchange.encode("utf-8")
+        self._singly = 0  # messages that still go one by one, after upstream closed the channel with several on their way
 
     @property
     def channel(self) -> "Any":
@@ -35,6 +36,8 @@ class Target(Side):
 
     def put(self, record: "Any") -> int:
         """Publish a record of the mover: its number on the channel, 0 without room."""
+        if self._singly and self.bridge.mover.flight:
+            return 0
         key, octets = record.marked
         try:
             number: int = self.channel.basic_publish(self.exchange, key, record.body, octets, True)
@@ -57,7 +60,22 @@ class Target(Side):
     def confirmed(self, channel: "Any", sequence: int, positive: bool) -> None:
         if not positive:
             self.say("%s refuses messages; trying again" % self.place())
-        self.bridge.confirmed(sequence, positive)
+        self.answered_for(sequence, positive)
+
+    def answered_for(self, number: int, positive: bool) -> None:
+        """Tell the bridge what upstream says of a publish."""
+        self._singly = max(0, self._singly - 1)
+        self.bridge.confirmed(number, positive)
+
+    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
+        """Upstream refuses something: with one message on its way, that one; with several, they go again one by one."""
+        numbers = sorted(self.bridge.mover.flight) if self.ready and channel is self.channel else []
+        if len(numbers) == 1:
+            self.bridge.mover.flight[numbers[0]].reason = "upstream has refused it: %d %s" % (code, text)
+            self.answered_for(numbers[0], False)
+        else:
+            self._singly = max(self._singly, len(numbers))
+        Side.channel_closed(self, channel, code, text)
 
     def returned(self, message: "Any") -> None:
         self.say(

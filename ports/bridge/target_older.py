@@ -45,7 +45,6 @@ class TargetOlder(Target):
     def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Target.__init__(self, bridge, role, dials, settings)
         self.steps = [self._open, self._ask_ticket, self._look_for_exchange, self._begin]
-        self._singly = 0  # messages that still go one by one
 
     def _open(self) -> "Any":
         self._asked_for = 0  # number of the last message of the commit that was asked for
@@ -62,7 +61,7 @@ class TargetOlder(Target):
     def put(self, record: "Any") -> int:
         """Publish a record of the mover: its number on the channel, 0 without room."""
         published = self.channel.published
-        if self.channel.waiting or published - self._asked_for >= BATCH or self._singly and published != self._told:
+        if self.channel.waiting or published - self._asked_for >= BATCH:
             return 0
         return Target.put(self, record)
 
@@ -75,19 +74,8 @@ class TargetOlder(Target):
         """tx.commit-ok: what the one before it has committed is done."""
         while self._told < self._committed:
             self._told += 1
-            self._singly = max(0, self._singly - 1)
-            self.bridge.confirmed(self._told, True)
+            self.answered_for(self._told, True)
         self._committed = self._asked_for
-
-    def channel_closed(self, channel: "Any", code: int, text: str) -> None:
-        """Upstream refuses something: with one message on its way, that one."""
-        numbers = sorted(self.bridge.mover.flight)
-        if self.ready and len(numbers) == 1:
-            self.bridge.mover.flight[numbers[0]].reason = "upstream has refused it: %d %s" % (code, text)
-            self.bridge.confirmed(numbers[0], False)
-        elif self.ready:
-            self._singly = len(numbers)
-        Target.channel_closed(self, channel, code, text)
 
 
 class Target08(TargetOlder):

@@ -130,7 +130,7 @@ class World:
         limit = CLOCK.ms + 1000 * seconds_max
         while not condition():
             self.turn()
-            assert CLOCK.ms < limit, (what, self.bridge.status(), self.said)
+            assert CLOCK.ms < limit, (what, self.bridge.status(), self.said[-5:])
 
     def publish(self, numbers, size=4, **given):
         for number in numbers:

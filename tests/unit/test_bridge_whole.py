@@ -147,6 +147,43 @@ def test_what_upstream_has_no_queue_for_goes_to_the_refused_queue_and_blocks_nob
     assert status["returned"] == 60 and status["refused"] == 20 and status["state"] == "running"
 
 
+def test_a_refused_message_whose_marks_are_too_long_for_the_broker_here_is_kept_with_fewer_of_them():
+    """Properties as long as a stream here takes: 311 to each mark that the bridge adds."""
+    for more, marks in ((300, 4), (120, 1), (0, 0)):
+        for of in ("queue", "stream"):
+            given = {"stream": "q"} if of == "stream" else {}
+            world = World(room={"properties_size_max": 512, "send_buffer_size": 2048}, refusal_attempts=1, **given)
+            world.prepare(bound=False)
+            world.start()
+            longest = 512 - 2 - 4 - len("filling") - 1 - 1 - 4 - more  # flags, the table's size; name, kind and size of the text
+            world.publish([0, 2], headers={"filling": "x"})
+            world.publish([1], headers={"filling": "x" * longest})
+            counters = world.bridge.mover.counters
+            world.until(lambda: counters["refused"] == 3 and not world.bridge.mover.records, (more, of, counters))
+            parked = {number: headers for _, number, headers in world.arrived("b.refused", world.local)}
+            assert sorted(parked) == [0, 1, 2], (more, of)
+            assert len([name for name in parked[1] if name.startswith("x-bridge-")]) == marks, (more, of, parked[1])
+
+
+def test_a_message_for_which_upstream_closes_the_channel_holds_up_no_other():
+    """Upstream has less room for properties, 311; several were on their way, and only the one is refused."""
+    for of in ("queue", "stream"):
+        given = {"stream": "q"} if of == "stream" else {}
+        world = World(
+            room={"properties_size_max": 1024, "receive_buffer_size": 2048, "send_buffer_size": 2048}, refusal_attempts=2, **given
+        )
+        world.prepare()
+        world.start()
+        for number in range(9):
+            world.publish([number], headers={"filling": "x" * (300 if number == 4 else 3)})
+        world.until(lambda: world.bridge.mover.counters["refused"] == 1 and not world.bridge.mover.records, of)
+        assert sorted({each[1] for each in world.arrived()}) == [0, 1, 2, 3, 5, 6, 7, 8], of
+        headers = world.arrived("b.refused", world.local)[0][2]
+        assert "311" in headers["x-bridge-reason"] and headers["x-bridge-tries"] == 2, of
+        world.publish(range(20, 60))
+        world.until(world.moved(48), of)
+
+
 def test_commands_come_down():
     world = World(direction="down", queue="commands", exchange="orders", routing_key="here.{key}")
     world.remote.declare("commands", durable=True)
