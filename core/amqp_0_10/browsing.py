@@ -91,7 +91,7 @@ class Browsing(Subscription):
     def deliver(self, entry, message):
         """Write one delivery; false when there is no room or no credit for it."""
         session, tables = self.session, self.broker.tables
-        header = convert.header_segment(self.broker, message, bool(tables.entries[entry + layout.ENTRY_REDELIVERED] & 255))
+        header = convert.header_segment(self.broker, message, bool(tables.entries[entry + layout.ENTRY_REDELIVERED] & 255), self.more)
         pieces = pieces_of(self.broker, message)
         size = len(header) + body_size(tables, message, pieces)
         if len(session.sent) >= RUNS_MAX or not has_room(session, self, len(header), size):

@@ -7,7 +7,7 @@ result's struct where it has one, else anything. What it has done is completed w
 from ..errors import NOT_FOUND, NOT_IMPLEMENTED, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
-from ..parts import needed
+from ..parts import needed, part
 from . import browsing, definitions, dtx, mapping, numbers, subscribing, subscription
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
 
@@ -133,8 +133,9 @@ def message_acquire(session, fields):
 
 
 def message_resume(session, fields):
-    """Resume: no half of a transfer is kept, so the peer begins at 0."""
-    return {"offset": 0}
+    """Resume: how much of an interrupted message is here."""
+    kept = part("amqp_0_10.fragments")
+    return {"offset": 0 if kept is None else kept.resume(session, fields)}
 
 
 # message: credit

@@ -13,12 +13,13 @@ from . import properties, structs
 LATIN_MAX = 255  # octets of a str8
 
 
-def header_segment(broker, message, redelivered):
-    """The octets of the header segment of a message."""
+def header_segment(broker, message, redelivered, more=None):
+    """The octets of the header segment of a message. `more`: fields of delivery-properties that its subscription has asked for."""
     tables = broker.tables
     kind = tables.messages[message + layout.MESSAGE_KIND]
     exchange, key = reading.names_of(tables, message)
     changes = {"exchange": exchange, "routing_key": text_of(key), "redelivered": redelivered}
+    changes.update(more or {})
     annotations = crossing.annotations_of(tables, message) if kind & (layout.KIND_ANNOTATED | layout.KIND_GRAFTED) else {}
     if annotations and reading.expiration_of(tables, message) is None:
         changes["ttl"] = changes["expiration"] = None  # a dead letter's lifetime has ended

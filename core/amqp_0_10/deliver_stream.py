@@ -32,7 +32,7 @@ def write(subscription, message, before):
     consumer, session, broker = subscription.consumer, subscription.session, subscription.broker
     tables = broker.tables
     notes = {"headers": {"x-stream-offset": ("l", consumer.cursor_offset)}}
-    header = properties.rewritten(convert.header_segment(broker, message, False), None, notes)
+    header = properties.rewritten(convert.header_segment(broker, message, False, subscription.more), None, notes)
     pieces = pieces_of(broker, message)
     size = len(header) + body_size(tables, message, pieces)
     if not has_room(session, subscription, len(header), size) or not has_entry(tables, consumer):

@@ -7,11 +7,11 @@ ends).
 from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN
-from ..parts import needed
+from ..parts import needed, part
 from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, subscription, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
 from .moving import come_back, fail, lose  # noqa: F401 - actions of states.SESSION
-from .ranges import ascending
+from .ranges import ascending, overlaps
 from .spec_0_10 import DETACHES
 
 # Commands with a header and a body, or that publish: the file whose TAKERS takes them.
@@ -114,8 +114,10 @@ def gap(session, fields):
     """session.gap: nothing more comes of these commands."""
     ranges = ascending(fields["commands"] or [])
     for first, last in ranges.runs:
-        if session.expected is not None and serial.distance(first, session.expected) >= 0 <= serial.distance(session.expected, last):
+        is_due = session.expected is not None and serial.distance(first, session.expected) >= 0 <= serial.distance(session.expected, last)
+        if is_due or session.fragments is not None and overlaps(session.fragments.ids.runs, [(first, last)]):
             drop_partial(session)
+        if is_due:
             session.expected = serial.after(last, 1)
         session.has_executed = session.is_new = True
     session.received.merge(ranges)
@@ -205,7 +207,7 @@ def begun(session, payload, is_last):
     session.code = payload[0] << 8 | payload[1]
     if name in _OURS:
         raise SessionError(COMMAND_INVALID, "%s is for a client to receive" % title(name))
-    session.taker = taker_of(name)
+    session.taker = taker_of(session, name)
     if session.taker is not None:
         session.taker.begin(session, fields)
         if is_last:
@@ -224,11 +226,20 @@ def begun(session, payload, is_last):
     return True
 
 
-def taker_of(name):
+def taker_of(session, name):
     """What takes the content of a command (begin, header, body, end: as transfer.py has them), or None: it has none."""
     if name == "message_transfer":
-        return transfer
-    return needed("amqp_0_10." + _TAKERS[name], "this class").TAKERS[name] if name in _TAKERS else None
+        return transfer if session.fragments is None else fragments()
+    if name not in _TAKERS:
+        return None
+    if session.fragments is not None:
+        raise SessionError(ILLEGAL_STATE, "%s amid the fragments of a message" % title(name))
+    return needed("amqp_0_10." + _TAKERS[name], "this class").TAKERS[name]
+
+
+def fragments():
+    """The part for messages in fragments. Raises not-implemented."""
+    return needed("amqp_0_10.fragments", "messages in fragments")
 
 
 def title(name):
@@ -251,9 +262,11 @@ def complete(session):
     if outcome == NOT_YET:
         session.session.hold_for_log(session)
         return
-    session.took(session.id)
+    for first, last in session.ids():
+        session.took(first, last)
     if in_transaction:
-        session.transfer_done(session.id, outcome)
+        session.message_done(outcome)
+    session.fragments = None
 
 
 # The end
@@ -264,9 +277,19 @@ def drop_partial(session):
     if session.session.held is session:
         session.session.held = None
         session.connection.wait_for_turn()
+    interrupt(session)
     drop_content(session)
     session.part, session.header = b"", b""
     session.wants, session.goes_on, session.is_passing = frame.COMMAND, False, False
+
+
+def interrupt(session):
+    """Keep what there is of a message under way, for message.resume (fragments.py)."""
+    if session.name_of == "message_transfer" and session.header or session.fragments is not None:
+        kept = part("amqp_0_10.fragments")
+        if kept is not None:
+            kept.keep(session)
+    session.fragments = None
 
 
 def drop_content(session):
@@ -287,6 +310,7 @@ def release(session):
         session.session.outgoing.abandon(session.session, session)
     if session.is_dtx:
         dtx.left(session)
+    interrupt(session)
     session.incoming.abandon()
     if session.files is not None:
         needed("amqp_0_10.file_class", "class file").release(session)

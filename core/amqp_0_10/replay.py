@@ -193,7 +193,7 @@ def transfer(session, id_, entry, subscribed):
     broker = session.broker
     entries = broker.tables.entries
     message = entries[entry + layout.ENTRY_MESSAGE]
-    header = convert.header_segment(broker, message, bool(entries[entry + layout.ENTRY_REDELIVERED] & 255))
+    header = convert.header_segment(broker, message, bool(entries[entry + layout.ENTRY_REDELIVERED] & 255), subscribed.more)
     pieces = subscription.pieces_of(broker, message)
     size = len(header) + subscription.body_size(broker.tables, message, pieces)
     if not subscription.has_room(session, subscribed, len(header), size):

@@ -122,6 +122,7 @@ class Session:
         self.part = b""  # octets of the segment that is not whole
         self.wants = frame.COMMAND  # the type of the segment that comes next, or goes on
         self.goes_on = False  # true in the middle of a segment
+        self.fragments: "Any" = None  # fragments.Fragments of a message whose transfers have not all come
         self.is_immediate = False  # of the transfer under way (delivery-properties)
         self.header = b""  # the header segment of a transfer, until its body begins
         self.taker: "Any" = None  # what takes the content of the command under way (mapping.taker_of)
@@ -182,6 +183,8 @@ class Session:
         """How many whole transfers may be taken at once: 0 when the next frame is to be looked at by itself."""
         if self.state != "attached" or self.expected is None or self.is_passing or self.wants != frame.COMMAND or self.goes_on:
             return 0
+        if self.fragments is not None:
+            return 0
         if self.incoming.transaction is not None or self.is_dtx or self.replay_at is not None or not replay.may_keep(self):
             return 0
         runs = self.received.runs
@@ -206,24 +209,36 @@ class Session:
         self.undurable.append((needs, id_, octets))
         self.session.wants_to_write(self)
 
-    def transfer_done(self, id_, outcome):
-        """A transfer came to `outcome` (outcomes.py): it is completed when the broker's promise holds."""
+    def ids(self):
+        """[(first, last)]: the transfers of the message under way."""
+        return [(self.id, self.id)] if self.fragments is None else self.fragments.ids.runs
+
+    def message_done(self, outcome):
+        """The message under way came to `outcome` (outcomes.py): its transfers are completed when the broker's promise holds."""
         explicit = self.fields.get("accept_mode") in (None, 0)
-        if explicit and outcome != TAKEN:
-            self.now_refused(id_)
-        self.transfers_done(id_, 1, explicit, outcome)
+        number = (self.published + 1) & layout.MASK
+        for first, last in self.ids():
+            if explicit and outcome != TAKEN:
+                self.now_refused(first, last)
+            self.note_transfers(first, serial.distance(first, last) + 1, explicit)
+        self.promises.decided(self.published, outcome, number)
 
     def transfers_done(self, id_, count, explicit, outcome):
-        """The same of `count` transfers from an id on, none of them refused where more than one."""
+        """The same of `count` transfers from an id on, each a message that was not refused."""
         number = (self.published + 1) & layout.MASK
-        self.published = (self.published + count) & layout.MASK
-        self.transfers.append((number, id_, count, explicit))
+        self.note_transfers(id_, count, explicit)
         self.promises.decided(self.published, outcome, number)
+
+    def note_transfers(self, id_, count, explicit):
+        """Transfers wait for the log from now on."""
+        self.transfers.append(((self.published + 1) & layout.MASK, id_, count, explicit))
+        self.published = (self.published + count) & layout.MASK
         self.session.wants_to_write(self)
 
-    def now_refused(self, id_):
-        """A transfer is rejected: it has done nothing, and behind a restart it is executed when it comes again, as its reject is lost."""
-        self.refused.add(id_, id_)
+    def now_refused(self, first, last):
+        """Transfers are rejected: they have done nothing, and behind a restart they are executed when they come again, as the reject is
+        lost."""
+        self.refused.add(first, last)
         if len(self.refused.runs) > REFUSED_MAX:
             self.refused.runs.pop(0)
 
@@ -238,7 +253,7 @@ class Session:
             self.broker.counters["stream_dropped"] += 1
         elif outcome == REFUSED and not explicit:
             raise SessionError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
-        self.transfer_done(self.id, outcome)
+        self.message_done(outcome)
 
     def complete(self):
         """The message of a transfer is whole. Where it has to wait, so has the connection."""

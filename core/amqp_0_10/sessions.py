@@ -35,6 +35,7 @@ class Sessions:
     def __init__(self, broker):
         self.broker = broker
         self.branches: "Any" = None  # branches.Branches, from the first distributed transaction
+        self.halves: "Any" = None  # fragments.Halves, from the first interrupted message
         self.requests: "dict" = {}  # of management, beside core/management/requests.py's
         self.by_name: "Any" = {}  # (user's name, session's name) -> session.Session
 
@@ -70,8 +71,9 @@ class Sessions:
 
     def tick(self):
         """End sessions that nobody has attached again in time, and branches that take too long."""
-        if self.branches is not None:
-            self.branches.tick()
+        for further in (self.branches, self.halves):
+            if further is not None:
+                further.tick()
         for session in list(self.by_name.values()):
             if session.state == "away" and session.until <= self.broker.uptime_s:
                 self.broker.inform("session %r of user '%s' has ended: nobody attached it again" % (session.name[:64], key_of(session)[0]))

@@ -32,11 +32,14 @@ def message_subscribe(session, fields):
     queue = broker.topology.queue(name, session.connection)
     given = fields["arguments"] or {}
     arguments = {each: given[each] for each in given if each not in QPIDS}
+    more = {each: fields[each] for each in ("resume_id", "resume_ttl") if fields[each] is not None}
     test = test_of(broker, given[SELECTOR]) if given.get(SELECTOR) else None
     if fields["acquire_mode"] == NOT_ACQUIRED and not queue.is_stream:
-        session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)
+        browsing = session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)
+        browsing.more = more
         return
     made = Subscription(session, destination, fields["accept_mode"] == 1)
+    made.more = more
     made.holds = made.accept_none and session.timeout_s > 0
     no_ack = made.accept_none and not queue.is_stream and not made.holds
     made.consumer = broker.consumers.subscribe(session, name, destination, no_ack, fields["exclusive"], arguments, PREFETCH)

@@ -35,6 +35,7 @@ class Subscription:
         self.destination = destination
         self.accept_none = accept_none
         self.holds = False  # a delivery of accept-mode none is held until its transfer is completed: its session lives beyond its transport
+        self.more: "dict" = {}  # fields of delivery-properties: resume-id, resume-ttl
         self.consumer: "Any" = None
         self.mode = WINDOW
         self.messages = 0  # credit, ENDLESS: no limit
@@ -153,7 +154,7 @@ def deliver(subscription, most, before):
         if entry == layout.NONE:
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
-        header = convert.header_segment(broker, message, bool(tables.entries[entry + layout.ENTRY_REDELIVERED] & 255))
+        header = convert.header_segment(broker, message, bool(tables.entries[entry + layout.ENTRY_REDELIVERED] & 255), subscription.more)
         pieces = pieces_of(broker, message)
         size = len(header) + body_size(tables, message, pieces)
         if not has_room(session, subscription, len(header), size):
@@ -195,7 +196,7 @@ def can_go_on(subscription):
 def may_run(subscription):
     """True when the engine may make deliveries (hot_row.deliver)."""
     session = subscription.session
-    return session.session.hot is not None and session.has_point and subscription.octets == ENDLESS
+    return session.session.hot is not None and session.has_point and subscription.octets == ENDLESS and not subscription.more
 
 
 def pieces_of(broker, message):

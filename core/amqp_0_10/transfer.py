@@ -4,7 +4,7 @@ A body of one frame has a known size; one of several grows as it comes (core/bro
 stays where it is and the connection is not read until there is; a full queue holds a complete message, and with it the connection.
 """
 
-from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
+from ..errors import CONTENT_TOO_LARGE, ProtocolError
 from ..memory import layout, serial
 from ..message.route import PART_MAX, pack
 from . import frame, mapping, properties
@@ -48,11 +48,17 @@ def body(session, octets, at, end_, whole):
 
 def start(session, payload, size):
     """Begin the message in the broker: false when it has no room now, and then nothing has changed."""
-    incoming, broker, fields = session.incoming, session.broker, session.fields
     named = properties.facts(payload, 0, len(payload), True)
+    fragment = named.get("fragment-properties")
+    if fragment is not None and not (fragment["first"] and fragment["last"]):
+        return mapping.fragments().start(session, payload, named)
+    return begin_message(session, payload, named, size)
+
+
+def begin_message(session, payload, named, size):
+    """The same with the facts of the header segment, for a message of one transfer or of several (fragments.py)."""
+    incoming, broker, fields = session.incoming, session.broker, session.fields
     delivery, message = named.get(properties.DELIVERY) or {}, named.get(properties.MESSAGE) or {}
-    if "fragment-properties" in named and not (named["fragment-properties"]["first"] and named["fragment-properties"]["last"]):
-        raise SessionError(NOT_IMPLEMENTED, "a message in fragments")
     priority = delivery.get("priority")
     if priority is not None and priority > 9:
         raise SessionError(ILLEGAL_ARGUMENT, "priority is %d; from 0 to 9 are (delivery-priority)" % priority)
@@ -105,12 +111,16 @@ def refuse_immediate(session):
     is_told = session.incoming.mandatory
     session.broker.counters["returned" if is_told else "unroutable"] += 1
     mapping.drop_content(session)
-    session.took(session.id)
-    session.done(session.id)
+    for first, last in session.ids():
+        session.took(first, last)
+        for at in range(serial.distance(first, last) + 1):
+            session.done(serial.after(first, at))
+        if is_told:
+            session.now_refused(first, last)
     if is_told:
-        fields = {"transfers": [(session.id, session.id)], "code": REJECTED_IMMEDIATE, "text": "a queue of the message has no subscription"}
-        session.now_refused(session.id)
+        fields = {"transfers": session.ids(), "code": REJECTED_IMMEDIATE, "text": "a queue of the message has no subscription"}
         session.command("message_reject", fields)
+    session.fragments = None
 
 
 def ended(session):

@@ -111,18 +111,6 @@ def test_each_refusal_of_a_message_has_its_code_and_its_words():
         peer.connection.lose()
 
 
-def test_fragments_are_not_served_and_a_whole_in_one_is():
-    for first, last, code in ((True, True, None), (True, False, NOT_IMPLEMENTED), (False, True, NOT_IMPLEMENTED)):
-        peer = ready(new_broker(**ROOM))
-        octets = structs.write(properties.DELIVERY, {"routing_key": "q"})
-        octets += structs.write("fragment-properties", {"first": first, "last": last, "fragment_size": 1})
-        fields = {"destination": "", "accept_mode": 1, "acquire_mode": 0}
-        peer.give(frame.segment(frame.FIRST_SEGMENT, frame.COMMAND, 0, structs.write_command("message_transfer", fields), 65535))
-        peer.give(frame.segment(frame.LAST_SEGMENT, frame.HEADER, 0, octets, 65535))
-        was = outcome(peer)
-        assert (was and was[0]) == code, (first, last, was)
-
-
 def test_a_body_may_follow_a_command_without_a_header():
     peer = ready(new_broker(**ROOM))
     peer.do("exchange_bind", queue="q", exchange="e")

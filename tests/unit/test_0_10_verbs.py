@@ -244,11 +244,6 @@ def test_a_stream_is_read_with_its_offsets():
     assert [body for _, body in peer.transfers()] == [b"1", b"2"]
 
 
-def test_resume_has_nothing():
-    """message.resume: "zero if there is no data at all"."""
-    assert result(declared(), "message_resume", destination="d", resume_id="r") == {"offset": 0}
-
-
 def test_no_local_is_taken_and_has_no_effect():
     """An argument of message.subscribe of Qpid's clients."""
     peer = declared()
