@@ -31,6 +31,7 @@ class Rule(Feature):
         self.swept = []  # groups still to be checked for deliveries to forget
         self.seen = {}  # entry -> (position, group) of messages read lately
         self.first: dict = {}  # consumer record (None: any) -> the first message for it, as far as was looked since `begin`
+        self.owned: dict = {}  # group -> the consumer record that it belongs to, of those met since `begin`
         self.next = layout.NONE  # the entry where the search continues, and the number left
         self.left = 0
         self.brought: "Any" = None  # (entry, position, group) of the message last moved to the head
@@ -46,7 +47,7 @@ class Rule(Feature):
 
     def begin(self, broker, queue):
         """Begin a search at the head, before consumers are asked one by one. False when no consumer may have a further message."""
-        self.first = {}
+        self.first, self.owned = {}, {}
         self.next = queue.head()
         self.left = SCAN_MAX
         return queue.unsettled_count() < UNSETTLED_MAX
@@ -55,14 +56,8 @@ class Rule(Feature):
         """Put the first message that `consumer` may have at the head; false: none among the first SCAN_MAX. After `begin`."""
         first = self.first
         entries = broker.tables.entries
-        while None not in first and consumer.handle not in first and self.left and self.next != layout.NONE:
-            looked = self.next
-            group = self.group_at(broker, looked)
-            owner = None if group is None else self.owner_of(broker, queue, group)
-            if owner not in first:
-                first[owner] = looked
-            self.next = entries[looked + layout.ENTRY_NEXT]
-            self.left -= 1
+        if None not in first and consumer.handle not in first:
+            self.look(broker, queue, consumer.handle, entries)
         entry = first.get(consumer.handle, first.get(None))  # a message that any consumer may have was the last one read
         if entry is None:
             return False
@@ -71,6 +66,24 @@ class Rule(Feature):
             queue.link(entry, layout.NONE)
         self.brought = (entry, entries[entry + layout.ENTRY_POSITION], self.group_at(broker, entry))
         return True
+
+    def look(self, broker, queue, consumer, entries):
+        """Go on with the search, up to the first message that this consumer (its record) may have."""
+        first, seen, owned = self.first, self.seen, self.owned
+        looked, left = self.next, self.left
+        while left and looked != layout.NONE:
+            known = seen.get(looked)
+            group = known[1] if known is not None and known[0] == entries[looked + layout.ENTRY_POSITION] else self.group_at(broker, looked)
+            if group not in owned:
+                owned[group] = None if group is None else self.owner_of(broker, queue, group)
+            owner = owned[group]
+            if owner not in first:
+                first[owner] = looked
+            looked = entries[looked + layout.ENTRY_NEXT]
+            left -= 1
+            if owner is None or owner == consumer:
+                break
+        self.next, self.left = looked, left
 
     def delivered(self, broker, queue, consumer):
         """The message that `bring` put at the head was delivered to a consumer."""
