@@ -307,7 +307,7 @@ def test_marks_stand_before_statements_of_functions_alone_and_a_line_is_its_inne
 
 
 @pytest.fixture
-def near(tree):
+def near(tree, monkeypatch):
     """The Nearest of the small product and of tests that stand around it in many ways, all of a leg."""
     for path, text in {
         "ports/far/line.py": "",
@@ -322,10 +322,19 @@ def near(tree):
         "tests/others/test_a_tower.py": "COMMAND = 'tower'\n",
         "tests/far/test_nothing.py": "",
         "tests/others/test_nothing.py": "NAME = 'nothing'\n",
+        "core/rooms/door.py": "",
+        "tests/others/test_rooms.py": "",
+        "tests/others/test_a_room_named.py": "NAME = 'door'\n",
+        "tests/others/test_sources.py": "from leveret.tools.devtool import check\nfrom leveret.ports import tower\n",
     }.items():
-        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(text)
-    return lambda most: nearest.Nearest(("tests/others", "tests/far"), mutate.PRODUCT, most).files("ports/far/line.py")
+    monkeypatch.setattr(nearest, "AREAS", (("core/rooms/", ("others/test_rooms",)),))
+
+    def files(most, path="ports/far/line.py"):
+        return nearest.Nearest(("tests/others", "tests/far"), mutate.PRODUCT, most).files(path)
+
+    return files
 
 
 def test_the_nearest_tests_are_those_called_after_a_file_that_import_it_that_share_its_folders_name_and_that_name_it(near):
@@ -334,6 +343,18 @@ def test_the_nearest_tests_are_those_called_after_a_file_that_import_it_that_sha
     order += ["far/test_steps", "others/test_a_word", "others/test_a_tower"]
     assert near(20) == ["tests/%s.py" % each for each in order]
     assert near(3) == ["tests/%s.py" % each for each in order[:3]]
+
+
+def test_a_file_of_the_core_meets_the_tests_of_its_area_and_no_text_that_has_its_name_as_a_word(near):
+    assert near(20, "core/rooms/door.py") == ["tests/others/test_rooms.py"]
+
+
+def test_each_area_is_there_and_so_are_its_tests():
+    files = [path.replace(os.sep, "/") for path in check.python_files(*mutate.PRODUCT)]
+    for start, _ in nearest.AREAS:
+        assert [path for path in files if path.startswith(start)], start
+        for path in [*nearest.area_of(start), *mutate.SLOW]:
+            assert os.path.exists(os.path.join(legs.ROOT, path)), path
 
 
 def test_the_end_names_survivors_what_is_not_judged_what_was_not_drawn_from_and_the_table():

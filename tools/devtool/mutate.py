@@ -30,9 +30,18 @@ from . import check, copies, legs, mutation_report, mutations, nearest, test_by_
 ROOT = legs.ROOT
 PRODUCT = ("core", "ports", "tools", "firmware", "c_accel")
 UNIT = "unit"
-OTHER_LEGS = ("tools", "http", "accel", "wire", "serial", "spark", "simulate", "bridge", "durable", "board")
+OTHER_LEGS = ("tools", "http", "accel", "wire", "serial", "spark", "simulate", "bridge", "durable", "board", "interop", "interop_1_0")
 NOT_FAST = re.compile(r"\(.*\bspark\b.*\):|\bmake_board\b")  # in a test file: it waits for Spark's Java, or for a board under node
-OTHERS_MAX = 4  # test files of the other legs for one mutant, the nearest first
+SLOW = (  # test files that take more than 100 s of a quiet machine
+    "tests/accel/test_builds.py",
+    "tests/accel/test_sanitized.py",
+    "tests/bridge/test_gateway.py",
+    "tests/interop_1_0/test_bridge_faults.py",
+    "tests/simulate/test_faults.py",
+    "tests/simulate/test_simulate.py",
+    "tests/spark/test_kills.py",
+)
+OTHERS_MAX = 5  # test files of the other legs for one mutant, the nearest first
 WANTED = 0.9  # of the mutants are to die
 
 # What CPython's fast legs do not run, by the beginning of its path: why, and which leg's tests run it.
@@ -232,8 +241,8 @@ class Judge:
         self.measured = measured
         self.until = until  # by time.monotonic: no mutant is begun later
         folders = [path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in leg.paths]
-        slow = {path for path in check.python_files(*folders) if NOT_FAST.search(read(path))}
-        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX, slow)
+        left_out = {path for path in check.python_files(*folders) if NOT_FAST.search(read(path))}
+        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX, left_out.union(SLOW))
         self.lock = threading.Lock()
         state = _digest(check.python_files(*PRODUCT, "tests"))
         self.state, self.plains = "verdicts-" + state, "others-" + state

@@ -1,8 +1,9 @@
 """Which test files of the other fast legs stand nearest to a file of the product: `dev.py mutate` asks those about its mutants.
 
-Near are, in this order: the tests called after the file; those that import it, first the ones that write its names most often; those that
-import it through a helper of their folder; then those that name it, or a file that imports it, and so on: where their folder is called like
-the file's own, before others.
+Near are, in this order: the tests called after the file; those that import it, first the ones that write its names most often; those of
+its area (AREAS); those that import it through a helper of their folder; then those that import a file which imports it, and so on: where
+their folder is called like the file's own, before others. A word in a text names a command (`leveret serve`), or a file that has its name
+from nothing else: words like "session" say nothing of core/.
 """
 
 import ast
@@ -13,12 +14,47 @@ import re
 from . import check
 
 TESTS_OF = {"c_accel": "accel", "firmware": "board"}  # folders whose tests' folder is called otherwise
+
+# Tests that run an area's files through a broker, a line or a server, which their imports do not say: (beginning of a path, test files).
+AREAS = (
+    ("core/amqp_1_0/client/", ("interop_1_0/test_leveret_client", "bridge/test_tokens_1_0")),
+    ("core/amqp_1_0/", ("accel/test_same_1_0", "accel/test_converted_1_0", "accel/test_streams_1_0", "fuzz/test_amqp_1_0")),
+    ("core/amqp_0_10/", ("simulate/test_sessions_0_10", "fuzz/test_amqp_0_10")),
+    ("core/amqp_0_9/client/", ("tools/test_client", "bridge/test_timeouts", "bridge/test_blocking_client")),
+    ("core/amqp_0_9/drafts/", ("interop/test_drafts",)),
+    ("core/amqp_0_9/", ("interop/test_basic", "interop/test_settling", "accel/test_gets_in_c", "accel/test_same")),
+    ("core/access/", ("interop/test_removed_users", "interop/test_access")),
+    ("core/bridge/", ("bridge/test_frame_size", "bridge/test_timeouts", "bridge/test_exactly_once")),
+    ("core/log/", ("fuzz/test_extreme_records", "durable/test_beyond_memory", "durable/test_log_tool", "durable/test_stores")),
+    ("core/recovery/", ("fuzz/test_extreme_records", "durable/test_old_log", "durable/test_log_tool", "durable/test_stores")),
+    ("core/staging/", ("durable/test_staged",)),
+    ("core/management/", ("http/test_calls", "tools/test_management_commands")),
+    ("core/memory/", ("simulate/test_invariants", "accel/test_same")),
+    ("core/patterns/", ("fuzz/test_selector", "accel/test_matching")),
+    ("core/serial_link/", ("serial/test_simulate_link", "serial/test_serial_line")),
+    ("core/stream/", ("accel/test_reading", "durable/test_stream_beyond_memory", "fuzz/test_extremes")),
+    ("core/", ("interop/test_queues", "simulate/test_sessions_0_10", "fuzz/test_extremes", "simulate/test_invariants")),
+    ("c_accel/", ("accel/test_fan_out", "accel/test_same_1_0", "accel/test_reading", "accel/test_same")),
+    ("firmware/", ("board/test_firmware",)),
+    ("ports/http/", ("http/test_calls",)),
+    ("ports/events/", ("http/test_events",)),
+    ("ports/serial", ("serial/test_serial_line", "serial/test_amqp_over_serial")),
+    ("ports/client_drafts", ("interop/test_drafts",)),
+    ("ports/client_older", ("interop/test_drafts",)),
+    ("ports/client_0_10", ("durable/test_staged",)),
+    ("ports/files_0_10", ("durable/test_staged",)),
+    ("tools/file", ("tools/test_options_kept", "durable/test_staged")),
+    ("tools/data", ("tools/test_data_choices", "tools/test_options_kept", "durable/test_log_tool", "durable/test_serve_data")),
+    ("tools/", ("tools/test_options_kept", "tools/test_management_commands", "tools/test_command_line", "tools/test_commands")),
+)
+OF_THE_CODE = re.compile(r"\bleveret\.tools\.devtool\b|\bleveret\.tools import generate_")  # a test that reads sources: not by steps
 OTHER_FOLDER = 2  # a test of another folder than the file's own stands as far as one that is so many steps of imports away
 
 
 def modules_named(path):
-    """Last parts of the names of the modules that a source file imports, and the words in its texts that name one (`leveret serve`)."""
+    """(last parts of the names of the modules that a source file imports, words in its texts, which may name one: `leveret serve`)."""
     names: set = set()
+    words: set = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name.rsplit(".", 1)[-1] for alias in node.names)
@@ -26,8 +62,21 @@ def modules_named(path):
             names.add((node.module or "").rsplit(".", 1)[-1])
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            names.update(re.findall(r"\w+", node.value))
-    return names
+            words.update(re.findall(r"\w+", node.value))
+    return names, words
+
+
+def _names_shared(named, paths):
+    """How many of some product files the answer of modules_named names."""
+    names, words = named
+    files = {(path.split(os.sep)[0], os.path.basename(path)[:-3]) for path in paths}
+    return sum(name in names or folder != "core" and name in words for folder, name in files)
+
+
+def area_of(path):
+    """The test files of a file's area."""
+    posix = path.replace(os.sep, "/")
+    return next((["tests/%s.py" % test for test in tests] for start, tests in AREAS if posix.startswith(start)), [])
 
 
 def files_imported(path):
@@ -67,33 +116,37 @@ class Nearest:
         paths = check.python_files(*folders)
         tests = [path for path in paths if os.path.basename(path).startswith("test_") and path not in left_out]
         self.tests = {path: modules_named(path) for path in tests}
+        self.of_the_code = {path for path in tests if OF_THE_CODE.search(_text(path))}
         self.order = {path: number for number, path in enumerate(path for each in folders for path in check.python_files(each))}
         self.imported = {path: files_imported(path) for path in paths}
         self.product = {path: modules_named(path) for path in check.python_files(*product)}
         self.most = most
 
     def place(self, test, path):
-        """How near a test file stands to `path` by its name and its imports: 0 to 2, as in the order above; 3: farther away."""
+        """How near a test file stands to `path` by its name and its imports: 0, 1 and 3, as in the order above; 4: farther away."""
         if os.path.basename(test) == "test_" + os.path.basename(path):
             return 0
         if path in self.imported[test]:
             return 1
-        return 2 if any(path in self.imported.get(helper, ()) for helper in self.imported[test]) else 3
+        return 3 if any(path in self.imported.get(helper, ()) for helper in self.imported[test]) else 4
 
     def files(self, path):
         """At most so many, the nearest first."""
         places = {test: self.place(test, path) for test in self.tests}
-        tests = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 3}
+        tests = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 4}
+        for number, test in enumerate(area_of(path)):
+            if test in self.tests and tests.get(test, (4,))[0] > 2:
+                tests[test] = 2, number, 0, 0
         folder = os.path.basename(os.path.dirname(path))
         folder = TESTS_OF.get(folder, folder)
         seen, edge, steps = {path}, [path], 0
         while edge:
-            names = {os.path.basename(each)[:-3] for each in edge}
             for test, named in self.tests.items():
-                if named & names and test not in tests:
+                shared = _names_shared(named, edge)
+                if shared and test not in tests and test not in self.of_the_code:
                     far = steps + (0 if os.path.basename(os.path.dirname(test)) == folder else OTHER_FOLDER)
-                    tests[test] = 3, far, -len(named & names), self.order[test]
-            edge = [each for each, named in self.product.items() if named & names and each not in seen]
+                    tests[test] = 4, far, -shared, self.order[test]
+            edge = [each for each, named in self.product.items() if each not in seen and _names_shared(named, edge)]
             seen.update(edge)
             steps += 1
         return sorted(tests, key=lambda test: tests[test])[: self.most]
