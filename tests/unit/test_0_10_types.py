@@ -110,6 +110,15 @@ def test_what_does_not_fit_is_refused_with_its_reason():
     assert types.read("sequence-set", b"\x00\x08\xff\xff\xff\xff\x7f\xff\xff\xfe", 0, 10)[0] == [(0xFFFFFFFF, 0x7FFFFFFE)], "they wrap"
 
 
+def test_every_border_of_the_characters():
+    """Section 3.2.2 (char-utf32): Unicode's, of which 0xD800 to 0xDFFF are halves of pairs, and none is above 0x10FFFF."""
+    for number, is_one in ((0, 1), (0x5800, 1), (0xD7FF, 1), (0xD800, 0), (0xDFFF, 0), (0xE000, 1), (0x10FFFF, 1), (0x110000, 0)):
+        whole = a_map((b"k", b"\x27" + number.to_bytes(4, "big")))
+        assert (refusal("map", whole) is None) == bool(is_one), number
+        if is_one:
+            assert types.read("map", whole, 0, len(whole), False)[0] == {"k": chr(number)}
+
+
 def test_values_nest_as_deep_as_the_bound_and_no_deeper():
     for depth, fits in ((types.DEPTH_MAX, True), (types.DEPTH_MAX + 1, False)):
         as_maps, as_lists = b"\xf0", b"\xf0"

@@ -121,6 +121,41 @@ def test_ranges_are_a_set():
     assert [offset for offset in range(302) if ranges.has(offset)] == sorted([offset for offset in plain if offset >= 150])
 
 
+def test_ranges_have_no_empty_range_wherever_they_begin_anew():
+    """An empty one would count among the most that are kept, and cost another its offsets."""
+    for offset, left in (
+        (9, [[10, 12], [20, 21]]),
+        (10, [[10, 12], [20, 21]]),
+        (11, [[11, 12], [20, 21]]),
+        (12, [[20, 21]]),
+        (20, [[20, 21]]),
+        (21, []),
+        (99, []),
+    ):
+        ranges = Ranges()
+        for each in (10, 11, 20):
+            ranges.add(each)
+        ranges.forget_below(offset)
+        assert ranges.ranges == left, offset
+
+
+def test_ranges_join_those_between_which_an_offset_was_missing():
+    ranges = Ranges()
+    for offset, left in (
+        (5, [[5, 6]]),
+        (5, [[5, 6]]),
+        (7, [[5, 6], [7, 8]]),
+        (6, [[5, 8]]),
+        (4, [[4, 8]]),
+        (8, [[4, 9]]),
+        (2, [[2, 3], [4, 9]]),
+        (8, [[2, 3], [4, 9]]),
+        (3, [[2, 9]]),
+    ):
+        ranges.add(offset)
+        assert ranges.ranges == left, offset
+
+
 def test_ranges_forget_rather_than_grow():
     ranges = Ranges(3)
     for offset in (0, 1, 2, 10, 11, 20, 30, 31):
