@@ -1,9 +1,10 @@
 """Which test files of the other fast legs stand nearest to a file of the product: `dev.py mutate` asks those about its mutants.
 
 Near are, in this order: the tests called after the file; those that import it, first the ones that write its names most often; those of
-its area (AREAS); those that import it through a helper of their folder; then those that import a file which imports it, and so on: where
-their folder is called like the file's own, before others. A word in a text names a command (`leveret serve`), or a file that has its name
-from nothing else: words like "session" say nothing of core/.
+its area (AREAS; of a file of core/ before those that import it); those that import it through a helper of their folder; then those that
+import a file which imports it, and so on: where their folder is called like the file's own, before others. A word in a text names a
+command (`leveret serve`), or a file that has its name from nothing else: words like "session" say nothing of core/, in a text that does
+not have the word core.
 """
 
 import ast
@@ -33,10 +34,10 @@ AREAS = (
     ("core/patterns/", ("fuzz/test_selector", "accel/test_matching")),
     ("core/serial_link/", ("serial/test_simulate_link", "serial/test_serial_line")),
     ("core/stream/", ("accel/test_reading", "durable/test_stream_beyond_memory", "fuzz/test_extremes")),
-    ("core/", ("interop/test_queues", "simulate/test_sessions_0_10", "fuzz/test_extremes", "simulate/test_invariants")),
+    ("core/", ("http/test_rows", "interop/test_queues", "simulate/test_sessions_0_10", "fuzz/test_extremes")),
     ("c_accel/", ("accel/test_fan_out", "accel/test_same_1_0", "accel/test_reading", "accel/test_same")),
     ("firmware/", ("board/test_firmware",)),
-    ("ports/http/", ("http/test_calls",)),
+    ("ports/http/", ("http/test_rows", "http/test_calls")),
     ("ports/events/", ("http/test_events",)),
     ("ports/serial", ("serial/test_serial_line", "serial/test_amqp_over_serial")),
     ("ports/client_drafts", ("interop/test_drafts",)),
@@ -62,7 +63,8 @@ def modules_named(path):
             names.add((node.module or "").rsplit(".", 1)[-1])
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            words.update(re.findall(r"\w+", node.value))
+            in_text = re.findall(r"\w+", node.value)
+            (names if "core" in in_text else words).update(in_text)  # a program, or a path
     return names, words
 
 
@@ -134,9 +136,10 @@ class Nearest:
         """At most so many, the nearest first."""
         places = {test: self.place(test, path) for test in self.tests}
         tests = {test: (place, 0, -self.imported[test].get(path, 0), self.order[test]) for test, place in places.items() if place < 4}
+        of_area = 1 if path.startswith("core" + os.sep) else 2  # a file of core/ is imported for what stands around it, too
         for number, test in enumerate(area_of(path)):
-            if test in self.tests and tests.get(test, (4,))[0] > 2:
-                tests[test] = 2, number, 0, 0
+            if test in self.tests and tests.get(test, (4,))[0] >= of_area:
+                tests[test] = of_area, -1, number, 0
         folder = os.path.basename(os.path.dirname(path))
         folder = TESTS_OF.get(folder, folder)
         seen, edge, steps = {path}, [path], 0
