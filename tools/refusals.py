@@ -40,6 +40,11 @@ ADVICE = (
     ),
     ("core/access/user_limits.py", "user limit of", "Close channels of this user, or raise its max-channels (`/api/user-limits`)."),
     ("core/access/user_limits.py", "", "Name max-connections or max-channels, with a whole number; one below 0 is no limit."),
+    (
+        "core/access/topic_permissions.py",
+        "",
+        "Write each expression as a regular expression of 255 octets at most (`/api/topic-permissions`), for 64 exchanges at most.",
+    ),
     ("core/access/users.py", "is deleted", "The user was removed: log in as another one."),
     ("core/", "to answer a management request", "Declare the queue of the answer before asking."),
     ("core/amqp_0_10/branch", "", "Look for the branch with `leveret branches list`: its xid, and whether it is prepared."),

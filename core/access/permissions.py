@@ -9,6 +9,7 @@ import hashlib
 
 from ..errors import ACCESS_REFUSED, ProtocolError
 from ..limits import pattern_size_max
+from ..parts import needed
 from ..patterns.expression import Pattern
 from . import passwords
 
@@ -32,6 +33,7 @@ class User:
 
     numbers = 0
     limits: "Any" = None  # {name: number} of user_limits.py; None: as much as the broker has
+    topics: "Any" = None  # topic_permissions.Topics; None: no routing key is looked at
     access: "Any" = None  # the user's Access, which counts the granted names that all its users remember
 
     def __init__(self, name, stored, tags=(), permissions=None, granted_max=256, pattern_max=8192):
@@ -60,7 +62,7 @@ class User:
             return True
         if self.patterns is None or self.patterns[permission] is None or not self.patterns[permission].matches(name or "amq.default"):
             return False
-        if self.access is not None:
+        if self.access is not None and (self.topics is None or permission != WRITE or not self.topics.has(name)):
             self.access.make_place(self.granted_max)
             known.add(name)
         return True
@@ -155,13 +157,16 @@ def default(limits, nonce, rounds=1):
     return Access([guest], nonce)
 
 
-def check(broker, user, permission, kind, name):
-    """Raise access-refused, in RabbitMQ's words, unless `user` has the permission on the `kind` ("exchange", "queue") called `name`."""
+def check(broker, user, permission, kind, name, key=None):
+    """Raise access-refused, in RabbitMQ's words, unless `user` has the permission on the `kind` ("exchange", "queue") called `name`, and
+    there for the routing key `key` (None: it is about no key)."""
     if not user.may(permission, name):
         broker.counters["access_refused"] += 1
         raise ProtocolError(
             ACCESS_REFUSED, "access to %s refused for user '%s'" % (broker.topology.called(kind, name or "amq.default"), user.name)
         )
+    if key is not None and user.topics is not None and kind == "exchange" and user.topics.has(name):
+        needed("access.topic_permissions", "topic permissions").check(broker, user, permission, name, key)
 
 
 def pattern(expression, size_max):

@@ -6,6 +6,7 @@ a start. The guest of a broker without users is not logged either, but that it w
 
 from ..errors import NOT_FOUND, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError
 from ..limits import pattern_size_max
+from ..parts import needed
 from . import passwords
 from .permissions import GUEST, User
 
@@ -102,6 +103,8 @@ def definition_of(user):
     }
     if user.limits:
         definition["limits"] = dict(user.limits)
+    if user.topics is not None:
+        definition["topics"] = {exchange: list(user.topics.rows[exchange]) for exchange in user.topics.rows}
     return definition
 
 
@@ -155,3 +158,5 @@ def restore(broker, definition):
         except ValueError as error:  # another interpreter has logged it
             access.users[name].permit(None)
             broker.log("user '%s' comes back without permissions: %s" % (name, error))
+        if definition.get("topics") or access.users[name].topics is not None:
+            needed("access.topic_permissions", "topic permissions").restored(broker, access.users[name], definition.get("topics"))

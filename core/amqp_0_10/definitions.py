@@ -138,7 +138,7 @@ def bind(session, fields, verb, arguments):
     if must_wait(session):
         return False
     check(broker, user, WRITE, "queue", queue)
-    check(broker, user, READ, "exchange", exchange)
+    check(broker, user, READ, "exchange", exchange, fields["binding_key"] or "")
     verb(session.connection, queue, exchange, (fields["binding_key"] or "").encode("utf-8"), broker_arguments(arguments))
     return True
 

@@ -108,7 +108,7 @@ def complete(session, channel):
     if outcome == NOT_YET:
         session.hold_for_log(channel)
         return
-    if outcome == TAKEN and session.route_asked and channel.transaction is None:
+    if outcome == TAKEN and session.route_asked and channel.transaction is None and channel.exchange in session.writable:
         session.route_asked = False
         session.broker.remember_route(session.connection.user.number, channel.exchange, channel.route)
     session.step_of(channel, "content_end")

@@ -21,6 +21,8 @@ NEEDS = {
     "basic_get": ((READ, "queue", 1),),
 }
 
+KEYS = {"exchange_bind": 3, "exchange_unbind": 3, "queue_bind": 3, "queue_unbind": 3}  # where the routing key stands in the arguments
+
 # Arguments of a declare that name an exchange: the declaring user must be able to read the one and write to the other.
 FORWARDS = {"exchange_declare": "alternate-exchange", "queue_declare": "x-dead-letter-exchange"}
 
@@ -41,7 +43,8 @@ def allow(session, channel, method, arguments):
         if kind == "queue" and name == "" and method != "queue_declare":
             name = channel.last_queue
         if name and name != REPLY_TO:
-            check(broker, user, permission, kind, name)
+            key = arguments[KEYS[method]] if permission == READ and method in KEYS else None
+            check(broker, user, permission, kind, name, key)
     if method in FORWARDS:
         allow_forward(broker, user, method, arguments)
 

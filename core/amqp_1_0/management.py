@@ -99,9 +99,9 @@ class Request:
             return HELD
         return function(self, segments[1] if len(segments) > 1 else query)
 
-    def allow(self, permission, kind, name):
+    def allow(self, permission, kind, name, key=None):
         """Raise access-refused unless the request's user may do this."""
-        check(self.broker, self.connection.user, permission, kind, name)
+        check(self.broker, self.connection.user, permission, kind, name, key)
 
     def promise(self, name):
         """The response tells how things of this name (None: all) are defined."""
@@ -353,9 +353,9 @@ def post_binding(request, _):
         raise Refused("400", "a binding has a source, and a destination_queue or a destination_exchange")
     source = given["source"]
     destination = given["destination_queue" if to_queue else "destination_exchange"]
-    check_ends(request, source, to_queue, destination)
     broker = request.broker
     key = given.get("binding_key", "").encode("utf-8")
+    check_ends(request, source, to_queue, destination, key)
     try:
         if to_queue:
             broker.topology.bind(request.connection, destination, source, key, arguments)
@@ -376,7 +376,7 @@ def delete_binding(request, segment):
     source, destination = name_of(parts[0][2]), name_of(parts[1][2])
     key = decoded(parts[2][2])
     to_queue = names[1] == "dstq"
-    check_ends(request, source, to_queue, destination)
+    check_ends(request, source, to_queue, destination, key)
     broker = request.broker
     if to_queue and destination in broker.queues:
         broker.topology.queue(destination, request.connection)  # another connection's is locked
@@ -409,7 +409,7 @@ def get_bindings(request, query):
     return "200", [described_binding(each) for each in bindings(request.broker, source, to_queue, destination, ends[2])]
 
 
-def check_ends(request, source, to_queue, destination):
+def check_ends(request, source, to_queue, destination, key=None):
     """Raise unless a binding between these may be made, told and removed."""
     check_default(source)
     if not to_queue:
@@ -417,7 +417,7 @@ def check_ends(request, source, to_queue, destination):
     check_letters(source)
     check_letters(destination)
     request.allow(WRITE, "queue" if to_queue else "exchange", destination)
-    request.allow(READ, "exchange", source)
+    request.allow(READ, "exchange", source, key)
 
 
 def bindings(broker, source, to_queue, destination, key):

@@ -171,7 +171,7 @@ def subscribed(broker, connection, exchange, key, address, terminus):
     if terminus.key is not None:
         key = terminus.key
     user = connection.user
-    check(broker, user, READ, "exchange", exchange)
+    check(broker, user, READ, "exchange", exchange, key)
     shared = "shared" in terminus.capabilities
     if not (shared or terminus.durable):
         queue = broker.topology.declare_queue(connection, "", False, False, True, True, {}).name

@@ -41,7 +41,7 @@ class Incoming:
         connection = self.sender.connection
         broker, user = connection.broker, connection.user
         if self.exchange not in user.granted[WRITE]:
-            check(broker, user, WRITE, "exchange", self.exchange)
+            check(broker, user, WRITE, "exchange", self.exchange, key_of(route))
         exchange = broker.exchanges.get(self.exchange)
         if exchange is None and self.exchange:
             raise ProtocolError(NOT_FOUND, "no " + broker.topology.called("exchange", self.exchange))
@@ -122,6 +122,9 @@ class Incoming:
         """The content is whole: route it, hand it to a service, or keep it for a commit. TAKEN, UNROUTABLE, REFUSED: the sender's protocol
         has been answered. NO_ROOM, NOT_YET: call this again when there is room, or when the log has got further."""
         broker = self.sender.connection.broker
+        if self.copies and self.sender.connection.user.topics is not None:
+            for key in self.key():
+                check(broker, self.sender.connection.user, WRITE, "exchange", self.exchange, key)
         if self.transaction is not None:
             self.transaction.add(self.message, self.copies, self.mandatory)
             self.message = layout.NONE  # the transaction releases the message, even if `end` raises

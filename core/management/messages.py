@@ -12,7 +12,7 @@ from ..outcomes import nobody
 def publish(broker, user, exchange_name, key, octets, columns, body):
     """Publish a message with the properties `octets`, whose `columns` are (kind, lifetime): TAKEN, UNROUTABLE, REFUSED, or NO_ROOM
     (nothing has changed; try again). Names are texts, the key and the body bytes. Raises ProtocolError."""
-    check(broker, user, WRITE, "exchange", exchange_name)
+    check(broker, user, WRITE, "exchange", exchange_name, key)
     exchange = broker.exchanges.get(exchange_name)
     if exchange is None and exchange_name:
         raise ProtocolError(NOT_FOUND, "no " + broker.topology.called("exchange", exchange_name))

@@ -17,14 +17,13 @@ from ..outcomes import nobody
 from ..parts import part
 from ..queue import rules
 
-SECTIONS = ("users", "permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
+SECTIONS = ("users", "permissions", "topic_permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
 
 RABBIT_HASH = "rabbit_password_hashing_sha256"
 
 DEPTH_MAX = 8  # as in a field table
 
 ABSENT = {
-    "topic_permissions": "this broker does not look at the routing key for a permission",
     "parameters": "this broker has no runtime parameters",
     "global_parameters": "this broker has no runtime parameters",
 }
@@ -105,6 +104,8 @@ def title(section, item):
         )
     if section == "permissions":
         return "permissions of user %r" % (item.get("user"),)
+    if section == "topic_permissions":
+        return "topic permissions of user %r for exchange %r" % (item.get("user"), item.get("exchange"))
     return "%s %r" % ({"policies": "policy"}.get(section, section[:-1]), item.get("name"))
 
 
@@ -148,6 +149,16 @@ def load_permission(broker, item):
     if user is None:
         raise ValueError("there is no such user")
     users.permit(broker, user, [text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")])
+    return ""
+
+
+def load_topic_permission(broker, item):
+    """Two regular expressions for a user that is there, and an exchange."""
+    topics = part("access.topic_permissions")
+    user = broker.access.users.get(text(item, "user", 255))
+    if topics is None or user is None:
+        raise ValueError("there is no such user" if topics is not None else "this build of the broker does not carry topic permissions")
+    topics.put(broker, user, text(item, "exchange", 255), [text(item, key, topics.TEXT_MAX) for key in ("write", "read")])
     return ""
 
 
@@ -212,6 +223,7 @@ def load_binding(broker, item):
 
 LOADERS = {
     "users": load_user,
+    "topic_permissions": load_topic_permission,
     "permissions": load_permission,
     "policies": load_policy,
     "exchanges": load_exchange,
@@ -284,6 +296,11 @@ def sections(broker):
     return (
         ("users", users, a_user),
         ("permissions", [row for row in users if row[1].permissions is not None], lambda user: a_permission(host, user)),
+        (
+            "topic_permissions",
+            [((row["user"], row["exchange"]), row) for _, user in users for row in topic_rows(host, user)],
+            lambda row: row,
+        ),
         ("policies", broker.policies.by_name.items(), lambda policy: a_policy(host, policy)),
         (
             "exchanges",
@@ -306,6 +323,12 @@ def a_user(user):
     about = {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags)}
     about["limits"] = user.limits or {}
     return about
+
+
+def topic_rows(host, user):
+    """A user's topic permissions, one of each exchange."""
+    rows = {} if user.topics is None else user.topics.rows
+    return [{"user": user.name, "vhost": host, "exchange": each, "write": rows[each][0], "read": rows[each][1]} for each in rows]
 
 
 def a_permission(host, user):

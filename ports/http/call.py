@@ -65,9 +65,9 @@ class Call:
             self.own_host()
         return self.enters()
 
-    def check(self, permission: int, kind: str, name: str) -> None:
-        """Raise ProtocolError unless the user has this permission on the exchange or queue."""
-        check(self.broker, self.user, permission, kind, name)
+    def check(self, permission: int, kind: str, name: str, key: "str | None" = None) -> None:
+        """Raise ProtocolError unless the user has this permission on the exchange or queue, and there for this routing key."""
+        check(self.broker, self.user, permission, kind, name, key)
 
     def json(self) -> dict[str, Any]:
         """The body, an object; an empty body is an empty one."""

@@ -180,7 +180,7 @@ def post_binding(call: Call) -> Answer:
         raise answers.not_found()
     call.check(WRITE, "queue" if kind == "q" else "exchange", destination)
     if source:
-        call.check(READ, "exchange", source)
+        call.check(READ, "exchange", source, key)
     (topology.bind if kind == "q" else topology.bind_exchange)(nobody, destination, source, key.encode(), made)
     place = "/".join(quote(part, "") for part in (call.names["vhost"], "e", source, kind, destination, properties_key(key, made)))
     return Answer(201, headers=(("location", "/api/bindings/" + place),), number=call.server.promised())
@@ -194,7 +194,7 @@ def delete_binding(call: Call) -> Answer:
         raise answers.refusal(ProtocolError(ACCESS_REFUSED, "operation not permitted on the default exchange"))
     target = binding.destination
     call.check(WRITE, "exchange" if target.is_exchange else "queue", target.name)
-    call.check(READ, "exchange", row["source"])
+    call.check(READ, "exchange", row["source"], row["routing_key"])
     if not target.is_exchange:
         call.broker.topology.queue(target.name, nobody)
     call.broker.topology.remove_bindings((binding,))

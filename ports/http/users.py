@@ -1,4 +1,4 @@
-"""Users, their permissions and limits, and what this broker has not: topic permissions, which are listed empty and refused.
+"""Users, their permissions, topic permissions and limits, and what this broker has none of, which is listed empty.
 
 Passwords come in the clear or as a hash of RabbitMQ's SHA-256; those in the clear are kept as PBKDF2. Users of the configuration file are
 changed there.
@@ -7,7 +7,7 @@ changed there.
 import os
 from typing import Any
 
-from ...core.access import passwords, user_limits
+from ...core.access import passwords, topic_permissions, user_limits
 from ...core.access import users as known
 from ...core.access.permissions import User
 from ...core.limits import pattern_size_max
@@ -175,6 +175,63 @@ def delete_permission(call: Call) -> Answer:
     return done(call)
 
 
+# Topic permissions
+
+
+def topic_rows(call: Call, users: list[Any]) -> Work:
+    """The topic permissions of users."""
+    host = call.broker.virtual_host
+    return listing.plain(call, [row for each in users for row in rabbitmq_definitions.topic_rows(host, each)])
+
+
+def topics(call: Call) -> Work:
+    """/api/topic-permissions, /api/vhosts/VHOST/topic-permissions."""
+    call.host()
+    return topic_rows(call, list(call.broker.access.users.values()))
+
+
+def topics_of(call: Call) -> Work:
+    """/api/users/NAME/topic-permissions."""
+    return topic_rows(call, [the_user(call)])
+
+
+def topics_of_one(call: Call) -> Work:
+    """/api/topic-permissions/VHOST/USER."""
+    call.host()
+    user_ = the_user(call)
+    if user_.topics is None:
+        raise answers.not_found()
+    return topic_rows(call, [user_])
+
+
+def put_topic(call: Call) -> Answer:
+    """PUT /api/topic-permissions/VHOST/USER: {"exchange", "write", "read"}."""
+    call.host()
+    if call.names["user"] not in call.broker.access.users:
+        raise bad("vhost_or_user_not_found")
+    user_ = changed(call)
+    given = call.json()
+    is_new = user_.topics is None
+    exchange, *expressions = [text(given, name) for name in ("exchange", "write", "read")]
+    if len(exchange.encode()) > topic_permissions.TEXT_MAX:
+        raise bad(f"an exchange's name has at most {topic_permissions.TEXT_MAX} octets")
+    try:
+        topic_permissions.put(call.broker, user_, exchange, expressions)
+    except ValueError as error:
+        raise bad(str(error)) from None
+    return new_or_not(call, is_new)
+
+
+def delete_topics(call: Call) -> Answer:
+    """DELETE /api/topic-permissions/VHOST/USER: all of the user's."""
+    call.host()
+    user_ = changed(call)
+    if user_.topics is None:
+        raise answers.not_found()
+    topic_permissions.clear(call.broker, user_)
+    return done(call)
+
+
 # Limits
 
 
@@ -228,17 +285,6 @@ def nothing(call: Call) -> Answer:
     return answers.of([])
 
 
-def nothing_of_user(call: Call) -> Answer:
-    """The same, of a user."""
-    the_user(call)
-    return answers.of([])
-
-
 def absent(call: Call) -> Answer:
     """One of what this broker has none of."""
     raise answers.not_found()
-
-
-def topic_permissions_refused(call: Call) -> Answer:
-    """PUT of a topic permission."""
-    raise bad("this broker does not look at the routing key for a permission")

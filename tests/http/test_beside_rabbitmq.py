@@ -38,7 +38,6 @@ ABSENT = re.compile(
             r"(recv|send)_(oct|cnt|pend)",
             r"cluster_state\.",
             r"^(global_)?parameters",
-            r"topic_permissions",
             r"x-queue-type|default_queue_type|description|metadata|tags\[\]",
             r"samples\[\]|avg(_rate)?$",
             r"limits\.",
@@ -62,6 +61,8 @@ def both():
         for api, process in ((made["rabbitmq"], rabbitmq), (made["leveret"], ours)):
             connections.append(furnish(api, process.url))
         wait_for_statistics(made["rabbitmq"])
+        for kind, process in (("rabbitmq", rabbitmq), ("leveret", ours)):
+            made[kind].url = process.url
         yield made
     finally:
         for connection in connections:
@@ -102,6 +103,7 @@ def furnish(api, url):
     api.do("PUT", "/users/same", {"password": "same", "tags": "management"}, 201)
     api.do("PUT", "/permissions/%2F/same", {"configure": "", "write": "", "read": ""}, 201)
     api.do("PUT", "/user-limits/same/max-connections", {"value": 100}, 204)
+    api.do("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^a", "read": ""}, 201)
     connection = pika.BlockingConnection(pika.URLParameters(url))
     channel = connection.channel()
     channel.confirm_delivery()
@@ -135,7 +137,8 @@ PATHS = (
     "/bindings/%2F /bindings/%2F/e/same.e/q/same.q /bindings/%2F/e/same.e/q/same.q/a.%23 /vhosts /vhosts/%2F "
     "/vhosts/%2F/permissions /users /users/same /users/same/permissions /users/without-permissions /whoami /permissions "
     "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /vhost-limits /user-limits /user-limits/same "
-    "/topic-permissions /parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
+    "/topic-permissions /topic-permissions/%2F/same /users/same/topic-permissions /vhosts/%2F/topic-permissions "
+    "/parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
     "/health/checks/virtual-hosts /health/checks/certificate-expiration/1/days /health/checks/node-is-mirror-sync-critical "
     "/health/checks/node-is-quorum-critical /health/checks/protocol-listener/amqp /feature-flags /definitions "
     "/definitions/%2F /vhosts/%2F/connections /connections/username/guest /auth/attempts/NODE /auth/attempts/NODE/source "
@@ -169,6 +172,13 @@ CALLS = (
     ("GET", "/queues?sort=nosuch", None),
     ("GET", "/health/checks/port-listener/1", None),
     ("GET", "/health/checks/protocol-listener/nosuch", None),
+    ("GET", "/topic-permissions/%2F/guest", None),
+    ("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^b", "read": ""}),
+    ("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^b"}),
+    ("PUT", "/topic-permissions/%2F/nosuch", {"exchange": "same.e", "write": "", "read": ""}),
+    ("DELETE", "/topic-permissions/%2F/same", None),
+    ("DELETE", "/topic-permissions/%2F/same", None),
+    ("GET", "/users/same/topic-permissions", None),
     ("PUT", "/user-limits/same/max-channels", {"value": 5}),
     ("DELETE", "/user-limits/same/max-channels", None),
     ("DELETE", "/user-limits/same/max-channels", None),
@@ -231,6 +241,53 @@ def test_connections_are_named_and_closed_alike(both):
         (row,) = api.get("/connections")
         assert api.get("/connections/" + quote(row["name"], ""))["name"] == row["name"]
         assert api.get(queue("same.consumed"))["consumer_details"][0]["consumer_tag"] == "same"
+
+
+TOPICS = (  # expressions for write and read, {username} is topical
+    (("^a\\.", "^b$"), ("a.x", "b", "x.a.x", "", "a")),
+    (("", ""), ("", "a")),
+    (("{username}", "^{vhost}$"), ("topical", "x-topical", "{username}", "/", "a")),
+    (("(a|b)$", "."), ("a", "xb", "c", "", "#", "*")),
+)
+
+
+def spoken(connection, method, *given):
+    """The refusal that a method on a new channel brings, or None."""
+    channel = connection.channel()
+    channel.confirm_delivery()
+    try:
+        getattr(channel, method)(*given)
+    except pika.exceptions.ChannelClosedByBroker as closed:
+        return closed.reply_code, closed.reply_text
+    channel.close()
+    return None
+
+
+@pytest.mark.parametrize("expressions, keys", TOPICS)
+def test_topic_permissions_permit_and_refuse_the_same_in_the_same_words(both, expressions, keys):
+    """Publishes with this routing key, and with it in CC; bindings of a queue and of an exchange, and their ends; a fanout exchange."""
+    said = {}
+    for kind, api in both.items():
+        api.call("PUT", "/api/users/topical", {"password": "topical", "tags": ""})
+        api.call("PUT", "/api/permissions/%2F/topical", {"configure": ".*", "write": ".*", "read": ".*"})
+        for exchange in ("amq.topic", "amq.fanout"):
+            given = {"exchange": exchange, "write": expressions[0], "read": expressions[1]}
+            assert api.call("PUT", "/api/topic-permissions/%2F/topical", given)[0] in (201, 204)
+        parameters = pika.URLParameters(api.url)
+        parameters.credentials = pika.PlainCredentials("topical", "topical")
+        connection = pika.BlockingConnection(parameters)
+        rows = said[kind] = []
+
+        connection.channel().queue_declare("same.topical")
+        connection.channel().exchange_declare("same.topical", "fanout")
+        for key in keys:
+            for exchange in ("amq.topic", "amq.fanout", "amq.direct"):
+                rows.append(spoken(connection, "basic_publish", exchange, key, b"x"))
+                for verb in ("queue_bind", "queue_unbind", "exchange_bind", "exchange_unbind"):
+                    rows.append(spoken(connection, verb, "same.topical", exchange, key))
+        connection.close()
+    assert said["leveret"] == said["rabbitmq"]
+    assert len({each is None for each in said["leveret"]}) == 2
 
 
 USERS = {"low": "management", "pol": "policymaker", "mon": "monitoring", "none": ""}

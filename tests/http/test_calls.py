@@ -449,7 +449,6 @@ def test_what_this_broker_has_not_is_listed_empty_and_refused(api):
         "/parameters/shovel",
         "/vhost-limits",
         "/user-limits",
-        "/topic-permissions",
         "/shovels",
     ):
         assert api.get(path) == []
@@ -457,6 +456,43 @@ def test_what_this_broker_has_not_is_listed_empty_and_refused(api):
         assert api.do("PUT", path, {}, 400)["reason"].startswith("this broker has")
     assert api.get("/vhosts/other", 404) and api.do("DELETE", "/vhosts/%2F", None, 400) and api.do("PUT", "/vhosts/%2F", {}, 204) is None
     assert [row["name"] for row in api.get("/vhosts")] == ["/"]
+
+
+def test_topic_permissions(served, api):
+    """Set, read, enforced, exported, loaded, cleared; an expression that is none is refused."""
+    api.do("PUT", "/users/topical", {"password": "topical", "tags": "management"}, 201)
+    api.do("PUT", "/permissions/%2F/topical", {"configure": ".*", "write": ".*", "read": ".*"}, 201)
+    path, given = "/topic-permissions/%2F/topical", {"exchange": "amq.topic", "write": "^{username}\\.", "read": "^{vhost}$|#"}
+    assert api.get("/topic-permissions") == api.get("/users/topical/topic-permissions") == [] and api.get(path, 404)
+    api.do("PUT", path, given, 201)
+    api.do("PUT", path, given, 204)
+    row = {"user": "topical", "vhost": "/", **given}
+    for place in ("/topic-permissions", "/users/topical/topic-permissions", "/vhosts/%2F/topic-permissions", path):
+        assert api.get(place) == [row], place
+    assert "topic permission" in api.do("PUT", path, {**given, "read": "("}, 400)["reason"]
+    assert api.do("PUT", path, {"exchange": "amq.topic", "write": ""}, 400)["error"] == "bad_request"
+    assert api.do("PUT", "/topic-permissions/%2F/nosuch", given, 400)["reason"] == "vhost_or_user_not_found"
+    exported = api.get("/definitions")
+    assert exported["topic_permissions"] == [row] and "topic_permissions" not in api.get("/definitions/%2F")
+    words = "access to topic 'b' in exchange 'amq.topic' in vhost '/' refused for user 'topical'"
+    mine = Api(served.http_port, "topical")
+    assert not mine.do("POST", "/exchanges/%2F/amq.topic/publish", message("topical.a"), 200)["routed"]
+    assert mine.do("POST", "/exchanges/%2F/amq.topic/publish", message("b"), 401)["reason"].endswith(words)
+    mine.put_queue("calls.topical", status=201)
+    mine.do("POST", "/bindings/%2F/e/amq.topic/q/calls.topical", {"routing_key": "#"}, 201)
+    assert mine.do("POST", "/bindings/%2F/e/amq.topic/q/calls.topical", {"routing_key": "b"}, 401)["reason"].endswith(words)
+    mine.do("DELETE", "/queues/%2F/calls.topical")
+    api.do("DELETE", path)
+    api.do("DELETE", path, None, 404)
+    api.do("POST", "/definitions", {"topic_permissions": exported["topic_permissions"]}, 204)
+    assert api.get(path) == [row]
+    api.do("DELETE", "/users/topical", None, 204)
+    assert api.get("/topic-permissions") == []
+
+
+def message(key):
+    """The body of a publish."""
+    return {"properties": {}, "routing_key": key, "payload": "x", "payload_encoding": "string"}
 
 
 def test_limits_of_users(served, api):
