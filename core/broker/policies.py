@@ -33,6 +33,8 @@ STREAM_KEYS = ("x-max-length-bytes", "x-max-age")
 class Policy:
     """One policy. `definition`: a dict by key, without x-; raises ProtocolError for an invalid one."""
 
+    kind = "policy"  # in the log (definition_records.py)
+
     def __init__(self, name, pattern, definition, priority=0, apply_to="all"):
         if apply_to not in APPLY_TO:
             bad(name, "apply-to is '%s'; it is one of %s" % (apply_to, ", ".join(APPLY_TO)))
@@ -77,8 +79,17 @@ class Policies:
 
     def __init__(self):
         self.by_name = {}
+        self.operators = {}  # operator policies (operator_policies.py)
         self.pending = []  # queues and exchanges that are still to be updated
         self.failed = []  # those whose update raised: tried again a second later
+
+    def rows_of(self, policy):
+        """The policies of its kind, by name."""
+        return self.by_name if policy.kind == Policy.kind else self.operators
+
+    def count(self):
+        """How many there are, operator policies too."""
+        return len(self.by_name) + len(self.operators)
 
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
@@ -91,19 +102,20 @@ class Policies:
                 "its pattern takes %d octets, more than the %d that this broker has for one"
                 % (policy.expression.size, pattern_size_max(broker.limits)),
             )
-        if policy.name not in self.by_name and len(self.by_name) >= broker.limits.policy_count_max:
+        rows = self.rows_of(policy)
+        if policy.name not in rows and self.count() >= broker.limits.policy_count_max:
             bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
-        before = self.by_name.get(policy.name)
-        self.by_name[policy.name] = policy
+        before = rows.get(policy.name)
+        rows[policy.name] = policy
         try:
             self.apply_to_all(broker)
             if broker.journal is not None:  # after applying: a policy that cannot be applied must not return at the next start
                 broker.journal.define(policy_definition(policy))
         except Exception:  # all or nothing: queues that have the policy already lose it in the rounds to come
             if before is None:
-                del self.by_name[policy.name]
+                del rows[policy.name]
             else:
-                self.by_name[policy.name] = before
+                rows[policy.name] = before
             self.begin(broker)
             raise
 
@@ -112,20 +124,22 @@ class Policies:
         """The Policy of these arguments; raises what it raises."""
         return Policy(*given)
 
-    def remove(self, broker, name):
-        """Remove a policy, and apply what is left; false when there is none of this name."""
-        if name not in self.by_name:
+    def remove(self, broker, name, rows=None):
+        """Remove a policy (of `rows`: by_name where None), and apply what is left; false when there is none of this name."""
+        rows = self.by_name if rows is None else rows
+        if name not in rows:
             return False
         if broker.journal is not None:
-            broker.journal.define(gone(policy_definition(self.by_name[name])))
-        del self.by_name[name]
+            broker.journal.define(gone(policy_definition(rows[name])))
+        del rows[name]
         self.apply_to_all(broker)
         return True
 
-    def best(self, name, kinds):
-        """The policy with the highest priority that fits, or None."""
+    @staticmethod
+    def best(rows, name, kinds):
+        """The policy of `rows` with the highest priority that fits, or None."""
         best = None
-        for each in self.by_name.values():
+        for each in rows.values():
             if each.fits(name, kinds) and (best is None or (each.priority, each.name) > (best.priority, best.name)):
                 best = each
         return best
@@ -159,7 +173,7 @@ class Policies:
         try:
             while self.pending and left > 0:
                 self.failed.append(self.pending.pop())
-                left -= APPLYING + len(self.by_name)
+                left -= APPLYING + self.count()
                 self.apply_to(broker, self.failed[-1])
                 self.failed.pop()
         finally:
@@ -175,9 +189,14 @@ class Policies:
     def apply_to_queue(self, broker, queue):
         """Give a queue the rules of its own arguments and its policy, where they have changed."""
         kinds = ("all", "queues", "streams" if queue.is_stream else queue.type + "_queues")
-        policy = self.best(queue.name, kinds) if self.by_name and not queue.is_own else None
+        policy, operator = [None if queue.is_own else self.best(rows, queue.name, kinds) for rows in (self.by_name, self.operators)]
         queue.policy = None if policy is None else policy.name
-        arguments = queue.with_defaults(queue.arguments if policy is None else merged(queue.arguments, policy.arguments))
+        queue.operator_policy = None if operator is None else operator.name
+        arguments = queue.arguments
+        for each in (policy, operator):
+            if each is not None:
+                arguments = merged(arguments, each.arguments)
+        arguments = queue.with_defaults(arguments)
         if arguments == queue.effective:
             return
         queue.effective = None  # until all is done: an update that raises is tried again
@@ -200,7 +219,7 @@ class Policies:
 
     def apply_to_exchange(self, exchange):
         """Give an exchange the alternate of its policy, unless it was declared with one."""
-        policy = self.best(exchange.name, ("all", "exchanges")) if self.by_name else None
+        policy = self.best(self.by_name, exchange.name, ("all", "exchanges"))
         declared = exchange.arguments.get(ALTERNATE)
         exchange.set_alternate(declared if declared is not None or policy is None else policy.alternate)
 

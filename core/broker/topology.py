@@ -31,6 +31,7 @@ class NoPolicies:
     """Stands for policies.Policies on a board that does not carry them."""
 
     by_name: dict = {}
+    operators: dict = {}
     pending = failed = ()
 
     def again(self, *given):

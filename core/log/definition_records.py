@@ -51,7 +51,7 @@ def binding_definition(binding):
 def policy_definition(policy):
     """A policy."""
     return {
-        "kind": "policy",
+        "kind": policy.kind,
         "name": policy.name,
         "pattern": policy.pattern,
         "definition": policy.definition,
@@ -80,7 +80,14 @@ def is_durable(binding):
 
 def is_made(broker, definition):
     """True when something of that name was made since a definition of the log could not be made again: that is its definition now."""
-    made = {"policy": broker.policies.by_name, "exchange": broker.exchanges, "queue": broker.queues, "user": broker.access.users}
+    policies = broker.policies
+    made = {
+        "policy": policies.by_name,
+        "operator policy": policies.operators,
+        "exchange": broker.exchanges,
+        "queue": broker.queues,
+        "user": broker.access.users,
+    }
     return definition["name"] in made.get(definition["kind"], ())
 
 
@@ -94,8 +101,8 @@ def all_definitions(broker):
         yield definition
     if len(broker.ages.frames) > 1:
         yield clock_definition(broker.ages)
-    for policy in list(broker.policies.by_name.values()):
-        if broker.policies.by_name.get(policy.name) is policy:
+    for policy in list(broker.policies.by_name.values()) + list(broker.policies.operators.values()):
+        if broker.policies.rows_of(policy).get(policy.name) is policy:
             yield policy_definition(policy)
     for exchange in list(broker.exchanges.values()):
         if exchange.durable and not exchange.name.startswith("amq.") and broker.exchanges.get(exchange.name) is exchange:
@@ -122,7 +129,7 @@ def restore(broker, definitions, nobody, faults, watch):
     """
     by_id: dict = {}
     loose: list = []
-    for kind in ("no-guest", "user", "policy", "exchange", "queue", "binding", "kept", "kept part"):
+    for kind in ("no-guest", "user", "policy", "operator policy", "exchange", "queue", "binding", "kept", "kept part"):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
@@ -139,7 +146,7 @@ def restore(broker, definitions, nobody, faults, watch):
 def restore_one(broker, each, nobody, by_id, loose, watch):
     """Restore one definition."""
     kind = each["kind"]
-    if kind == "policy":
+    if kind in ("policy", "operator policy"):
         restore_policy(broker, each)
     elif kind == "exchange":
         broker.topology.declare_exchange(
@@ -188,7 +195,10 @@ def restore_queue(broker, each, nobody, by_id, watch):
 def restore_policy(broker, each):
     """Restore a policy; one that this version refuses (an earlier version has logged it) is described in `faults` and left out."""
     try:
-        made = broker.policies.made(each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
+        made = broker.policies.made
+        if each["kind"] != "policy":
+            made = needed("broker.operator_policies", "operator policies").OperatorPolicy
+        made = made(each["name"], each["pattern"], each["definition"], each["priority"], each["apply_to"])
     except ProtocolError as error:
         if error.condition != PRECONDITION_FAILED:
             raise  # this build has no policies

@@ -17,14 +17,24 @@ from ..outcomes import nobody
 from ..parts import part
 from ..queue import rules
 
-SECTIONS = ("users", "permissions", "topic_permissions", "policies", "exchanges", "queues", "bindings")  # in the order of loading
+SECTIONS = (
+    "users",
+    "permissions",
+    "topic_permissions",
+    "policies",
+    "parameters",
+    "exchanges",
+    "queues",
+    "bindings",
+)  # in the order of loading
 
 RABBIT_HASH = "rabbit_password_hashing_sha256"
+
+OPERATOR = "operator_policy"
 
 DEPTH_MAX = 8  # as in a field table
 
 ABSENT = {
-    "parameters": "this broker has no runtime parameters",
     "global_parameters": "this broker has no runtime parameters",
 }
 
@@ -175,6 +185,20 @@ def load_policy(broker, item):
     return unserved and "%s, which this broker does not serve" % unserved
 
 
+def load_parameter(broker, item):
+    """An operator policy, which RabbitMQ keeps among the runtime parameters; this broker has no others."""
+    operators = part("broker.operator_policies")
+    if item.get("component") != OPERATOR or operators is None:
+        raise ValueError("this broker has no runtime parameters of component %r" % (item.get("component"),))
+    given = table(item, "value")
+    name, definition = text(item, "name", 255), table(given, "definition")
+    made = operators.OperatorPolicy(
+        name, text(given, "pattern", 1024), definition, given.get("priority", 0), given.get("apply-to", "queues")
+    )
+    broker.policies.set(broker, made)
+    return ""
+
+
 def load_exchange(broker, item):
     """An exchange, or the same one that is there."""
     broker.topology.declare_exchange(
@@ -226,6 +250,7 @@ LOADERS = {
     "topic_permissions": load_topic_permission,
     "permissions": load_permission,
     "policies": load_policy,
+    "parameters": load_parameter,
     "exchanges": load_exchange,
     "queues": load_queue,
     "bindings": load_binding,
@@ -302,6 +327,7 @@ def sections(broker):
             lambda row: row,
         ),
         ("policies", broker.policies.by_name.items(), lambda policy: a_policy(host, policy)),
+        ("parameters", broker.policies.operators.items(), lambda policy: a_parameter(host, policy)),
         (
             "exchanges",
             [row for row in broker.exchanges.items() if not row[0].startswith("amq.")],
@@ -352,6 +378,13 @@ def a_policy(host, policy):
         "definition": policy.definition,
         "priority": policy.priority,
     }
+
+
+def a_parameter(host, policy):
+    """One operator policy."""
+    value = a_policy(host, policy)
+    del value["vhost"], value["name"]
+    return {"vhost": host, "component": OPERATOR, "name": policy.name, "value": value}
 
 
 def an_exchange(host, exchange):

@@ -21,6 +21,7 @@ class Queue:
     is_own = False  # the broker's own (poison.py): clients only read it
     # Attributes that few queues change are the class's: on a board an attribute costs 8 octets of each queue.
     policy = None  # the name of the policy that applies
+    operator_policy = None
     pages: "Any" = None  # chunk_index.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: the log does not know the queue
     prioritised = False  # a consumer has a priority of its own

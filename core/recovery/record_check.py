@@ -24,6 +24,7 @@ FIELDS: dict = {
     "queue": {"name": str, "id": int, "auto_delete": bool, "arguments": dict},
     "binding": {"name": str, "source": str, "to": str, "key": bytes, "arguments": dict},
     "policy": {"name": str, "pattern": str, "definition": dict, "priority": int, "apply_to": str},
+    "operator policy": {"name": str, "pattern": str, "definition": dict, "priority": int, "apply_to": str},
     "user": {"name": str, "password": str, "tags": list},
     "clock": {"name": str, "frames": list},
 }

@@ -335,12 +335,17 @@ class Watch:
     def set_policy(self, before: Any, broker: Any, policy: Any) -> None:
         """A policy is set."""
         before(broker, policy)
-        self.tell("policy.set", self.policy(policy))
+        if broker.policies.by_name.get(policy.name) is policy:
+            self.tell("policy.set", self.policy(policy))
+        else:
+            self.tell("parameter.set", {"component": rabbitmq_definitions.OPERATOR, "name": policy.name, **self.host})
 
-    def remove_policy(self, before: Any, broker: Any, name: str) -> Any:
-        """A policy is removed."""
-        made = before(broker, name)
-        if made:
+    def remove_policy(self, before: Any, broker: Any, name: str, rows: Any = None) -> Any:
+        """A policy, or an operator policy, is removed."""
+        made = before(broker, name, rows)
+        if made and rows is broker.policies.operators:
+            self.tell("parameter.cleared", {"component": rabbitmq_definitions.OPERATOR, "name": name, **self.host})
+        elif made:
             self.tell("policy.cleared", {"name": name, **self.host})
         return made
 

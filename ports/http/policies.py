@@ -1,8 +1,9 @@
-"""Policies, and what this broker has not: operator policies, runtime parameters, limits of virtual hosts, further virtual hosts. Those are
-listed empty, and refused in a sentence."""
+"""Policies and operator policies, and what this broker has not: runtime parameters, limits of virtual hosts, further virtual hosts.
+Those are listed empty, and refused in a sentence."""
 
 from typing import Any
 
+from ...core.broker.operator_policies import OperatorPolicy
 from ...core.broker.policies import PRIORITY_MAX, Policy
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
@@ -18,29 +19,44 @@ def row(call: Call, policy: Any) -> Row:
     return made
 
 
+def rows_of(call: Call) -> Any:
+    """The policies that the path is of, by name: operator policies, or the others."""
+    return call.broker.policies.operators if call.path.startswith(b"/api/operator-policies") else call.broker.policies.by_name
+
+
 def all_policies(call: Call) -> Work:
-    """/api/policies[/VHOST]."""
+    """/api/policies[/VHOST], /api/operator-policies[/VHOST]."""
     if not call.sees_into():
         return listing.plain(call, [])
-    return listing.plain(call, [row(call, each) for each in call.broker.policies.by_name.values()])
+    return listing.plain(call, [row(call, each) for each in rows_of(call).values()])
 
 
 def the_policy(call: Call) -> Any:
     """The policy that the path names. Raises Refused."""
     call.own_host()
-    policy_ = call.broker.policies.by_name.get(call.names["name"])
+    policy_ = rows_of(call).get(call.names["name"])
     if policy_ is None:
         raise answers.not_found()
     return policy_
 
 
 def policy(call: Call) -> Answer:
-    """/api/policies/VHOST/NAME."""
+    """/api/policies/VHOST/NAME, /api/operator-policies/VHOST/NAME."""
     return listing.one(call, row(call, the_policy(call)))
 
 
 def put_policy(call: Call) -> Answer:
     """PUT /api/policies/VHOST/NAME."""
+    return put(call, Policy, "all")
+
+
+def put_operator_policy(call: Call) -> Answer:
+    """PUT /api/operator-policies/VHOST/NAME."""
+    return put(call, OperatorPolicy, "queues")
+
+
+def put(call: Call, kind: Any, applies: str) -> Answer:
+    """Set a policy of a kind, whose apply-to is `applies` where none is given."""
     call.own_host()
     given = call.json()
     name = call.names["name"]
@@ -51,26 +67,21 @@ def put_policy(call: Call) -> Answer:
         definition = rabbitmq_definitions.table(given, "definition")
     except ValueError as error:
         raise bad(str(error)) from None
-    apply_to = text(given, "apply-to", "all") or "all"
-    is_new = name not in call.broker.policies.by_name
-    made = Policy(name, text(given, "pattern"), definition, number(given, "priority", 0, 0, PRIORITY_MAX), apply_to)
+    apply_to = text(given, "apply-to", applies) or applies
+    is_new = name not in rows_of(call)
+    made = kind(name, text(given, "pattern"), definition, number(given, "priority", 0, 0, PRIORITY_MAX), apply_to)
     call.broker.policies.set(call.broker, made)
     return new_or_not(call, is_new)
 
 
 def delete_policy(call: Call) -> Answer:
-    """DELETE /api/policies/VHOST/NAME."""
+    """DELETE /api/policies/VHOST/NAME, /api/operator-policies/VHOST/NAME."""
     policy_ = the_policy(call)
-    call.broker.policies.remove(call.broker, policy_.name)
+    call.broker.policies.remove(call.broker, policy_.name, rows_of(call))
     return done(call)
 
 
 # What there is not
-
-
-def operator_policies_refused(call: Call) -> Answer:
-    """PUT of an operator policy."""
-    raise bad("this broker has no operator policies; [limits] of its configuration file bounds all queues")
 
 
 def parameters_refused(call: Call) -> Answer:

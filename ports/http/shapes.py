@@ -69,7 +69,6 @@ class Shapes:
             ("queue", queue.name), broker.uptime_ms, {**counts, "messages": ready + unsettled, "messages_ready": ready}
         )
         held = statistics.octets_held(queue)
-        policy = broker.policies.by_name.get(queue.policy) if queue.policy else None
         alone = next((each.tag for each in queue.consumers), None)
         row: Row = {
             "name": queue.name,
@@ -82,8 +81,8 @@ class Shapes:
             "node": self.server.node,
             "state": "flow" if queue.full(1) else "running",
             "policy": queue.policy,
-            "operator_policy": None,
-            "effective_policy_definition": {} if policy is None else policy.definition,
+            "operator_policy": queue.operator_policy,
+            "effective_policy_definition": effective_definition(broker, queue),
             "consumers": len(queue.consumers),
             "consumer_capacity": 1.0 if queue.consumers else 0.0,
             "consumer_utilisation": 1.0 if queue.consumers else 0.0,
@@ -309,3 +308,16 @@ def properties_key(key: str, given: Row) -> str:
         return quoted or "~"
     digest = hashlib.sha256(json.dumps(given, sort_keys=True).encode()).digest()[:15]
     return quoted + "~" + base64.urlsafe_b64encode(digest).decode()
+
+
+def effective_definition(broker: Any, queue: Any) -> Row:
+    """What the policy of a queue and its operator policy come to together."""
+    policy = broker.policies.by_name.get(queue.policy)
+    operator = broker.policies.operators.get(queue.operator_policy)
+    given = {} if policy is None else policy.definition
+    return given if operator is None else {**operator.definition, **given, **smaller(given, operator.definition)}
+
+
+def smaller(given: Row, bounds: Row) -> Row:
+    """Of the keys that both have the smallest values."""
+    return {key: min(given[key], bounds[key]) for key in given if key in bounds}

@@ -37,7 +37,7 @@ ABSENT = re.compile(
             r"client_properties\.|variable_map",
             r"(recv|send)_(oct|cnt|pend)",
             r"cluster_state\.",
-            r"^(global_)?parameters",
+            r"^global_parameters",
             r"x-queue-type|default_queue_type|description|metadata|tags\[\]",
             r"samples\[\]|avg(_rate)?$",
             r"limits\.",
@@ -102,6 +102,7 @@ def furnish(api, url):
     api.do("PUT", "/policies/%2F/same", {"pattern": "^same", "definition": {"max-length": 100}, "apply-to": "queues"}, 201)
     api.do("PUT", "/users/same", {"password": "same", "tags": "management"}, 201)
     api.do("PUT", "/permissions/%2F/same", {"configure": "", "write": "", "read": ""}, 201)
+    api.do("PUT", "/operator-policies/%2F/same.o", {"pattern": "^same", "definition": {"max-length": 50, "message-ttl": 9000000}}, 201)
     api.do("PUT", "/user-limits/same/max-connections", {"value": 100}, 204)
     api.do("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^a", "read": ""}, 201)
     connection = pika.BlockingConnection(pika.URLParameters(url))
@@ -136,7 +137,8 @@ PATHS = (
     "/exchanges/%2F/same.e/bindings/destination /queues/%2F/same.q/bindings /queues/%2F/same.q /queues?page=1 /bindings "
     "/bindings/%2F /bindings/%2F/e/same.e/q/same.q /bindings/%2F/e/same.e/q/same.q/a.%23 /vhosts /vhosts/%2F "
     "/vhosts/%2F/permissions /users /users/same /users/same/permissions /users/without-permissions /whoami /permissions "
-    "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /vhost-limits /user-limits /user-limits/same "
+    "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /operator-policies/%2F "
+    "/operator-policies/%2F/same.o /vhost-limits /user-limits /user-limits/same "
     "/topic-permissions /topic-permissions/%2F/same /users/same/topic-permissions /vhosts/%2F/topic-permissions "
     "/parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
     "/health/checks/virtual-hosts /health/checks/certificate-expiration/1/days /health/checks/node-is-mirror-sync-critical "
@@ -172,6 +174,12 @@ CALLS = (
     ("GET", "/queues?sort=nosuch", None),
     ("GET", "/health/checks/port-listener/1", None),
     ("GET", "/health/checks/protocol-listener/nosuch", None),
+    ("GET", "/operator-policies/%2F/nosuch", None),
+    ("PUT", "/operator-policies/%2F/same.o", {"pattern": "^same", "definition": {"max-length": 60}}),
+    ("PUT", "/operator-policies/%2F/same.p", {"pattern": "^same", "definition": {"dead-letter-exchange": "x"}}),
+    ("PUT", "/operator-policies/%2F/same.p", {"pattern": "^same"}),
+    ("DELETE", "/operator-policies/%2F/same.o", None),
+    ("DELETE", "/operator-policies/%2F/same.o", None),
     ("GET", "/topic-permissions/%2F/guest", None),
     ("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^b", "read": ""}),
     ("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^b"}),

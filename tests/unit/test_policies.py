@@ -1,7 +1,10 @@
 """Policies (RabbitMQ's): definitions by name pattern, applied when something is declared and when the policy changes."""
 
+from memory_store import MemoryStore, durable_broker
 from peer import Peer, encoded, new_broker
+from test_users_logged import restarted
 
+from leveret.core.broker.operator_policies import OperatorPolicy
 from leveret.core.broker.policies import PRIORITY_MAX, Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.stream.stream import EPOCH
@@ -118,3 +121,52 @@ def test_a_consumer_gets_what_a_policy_lets_through():
     assert [each[3] for each in peer.contents()] == [b"x"]
     peer.give(encoded("queue_declare", 1, 0, "q", False, False, False, False, False, {}))
     assert peer.expect("queue_declare_ok") == ["q", 0, 1]
+
+
+def test_an_operator_policy_bounds_a_policy_and_a_declaration():
+    """Of each key the smallest value; the best of them alone applies; it comes back from the log beside a policy of the same name."""
+    broker, _ = durable_broker(MemoryStore())
+    peer = Peer(broker)
+    peer.declare("q", durable=True, arguments={"x-max-length": 7, "x-expires": 5000})
+    queue = broker.queues["q"]
+    operators = (("same", "^q", {"max-length": 5, "message-ttl": 900}, 1), ("low", ".*", {"max-length": 1}, 0))
+    for name, pattern, definition, priority in operators:
+        broker.policies.set(broker, OperatorPolicy(name, pattern, definition, priority))
+    assert (queue.policy, queue.operator_policy) == (None, "same")
+    assert {key: queue.effective[key] for key in ("x-max-length", "x-expires", "x-message-ttl")} == {
+        "x-max-length": 5,
+        "x-expires": 5000,
+        "x-message-ttl": 900,
+    }
+    broker.policies.set(broker, Policy("same", "^q", {"max-length": 3, "message-ttl": 1000, "expires": 6000}))
+    again = restarted(broker)
+    queue = again.queues["q"]
+    assert (queue.policy, queue.operator_policy) == ("same", "same")
+    assert [queue.effective[key] for key in ("x-max-length", "x-expires", "x-message-ttl")] == [3, 5000, 900]
+    assert again.policies.remove(again, "same", again.policies.operators) and "same" in again.policies.by_name
+    assert queue.operator_policy == "low" and queue.effective["x-max-length"] == 1 and queue.effective["x-message-ttl"] == 1000
+    last = restarted(again)
+    assert list(last.policies.operators) == ["low"] and list(last.policies.by_name) == ["same"]
+
+
+def test_what_an_operator_policy_cannot_be():
+    broker = new_broker(policy_count_max=2)
+    for given, words in (
+        (("p", "q", {"max-length": 1}, 0, "exchanges"), "is of queues"),
+        (("p", "q", {"dead-letter-exchange": "e"}), "no key 'dead-letter-exchange'"),
+        (("p", "(", {"max-length": 1}), "regular expression"),
+        (("p", "q", {}), "at least one key"),
+        (("p", "q", {"max-length": "x"}), "max-length"),
+    ):
+        try:
+            OperatorPolicy(*given)
+            raise AssertionError(given)
+        except ProtocolError as error:
+            assert words in error.text, error.text
+    broker.policies.set(broker, OperatorPolicy("p", "q", {"max-length": 1}))
+    broker.policies.set(broker, Policy("p", "q", {"max-length": 2}))
+    try:
+        broker.policies.set(broker, Policy("more", "q", {"max-length": 2}))
+        raise AssertionError("too many")
+    except ProtocolError as error:
+        assert "2 policies at most" in error.text
