@@ -13,7 +13,7 @@ users is durable before it leaves.
                                 the answer was full, or a turn's work done, before the end (administrator)
     bridge, report-bridge, bridges      of and for bridges: core/bridge/requests.py
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
-    remove-user {"name"}        (administrator)
+    remove-user {"name"}, clear-topic-permissions {"name"} of a user, remove-operator-policy {"name"}      (administrator)
 """
 
 import json
@@ -38,7 +38,12 @@ ADMINISTRATORS = ("administrator",)
 SENTENCE_MAX = 256  # characters of a sentence in an answer; six octets each at most, as JSON writes them
 SENTENCE_ROOM = 6 * SENTENCE_MAX + 4
 IMPORT_EFFORT = 2000  # of items that one request loads before others have their turn; an item is 1 ...
-EFFORTS = {"policies": 150, "permissions": 150}  # ... except those with patterns, which take as long as so many others
+EFFORTS = {
+    "policies": 150,
+    "permissions": 150,
+    "topic_permissions": 150,
+    "parameters": 150,
+}  # ... except those with patterns, which take as long as so many others
 
 
 # How a request depends on the definitions and users that the log keeps.
@@ -330,9 +335,30 @@ def remove_user(broker, request):
 
 def remove_policy(broker, request):
     """Remove a policy; not-found when there is none of the name."""
+    return remove_from(broker, request, broker.policies.by_name)
+
+
+def remove_operator_policy(broker, request):
+    """The same of an operator policy."""
+    return remove_from(broker, request, broker.policies.operators)
+
+
+def remove_from(broker, request, rows):
+    """Remove one of these policies."""
     name = rabbitmq_definitions.text(request, "name", 255)
-    if not broker.policies.remove(broker, name):
+    if name not in rows:
         raise ProtocolError(NOT_FOUND, "there is no policy '%s'" % name)
+    broker.policies.remove(broker, name, rows)
+    return json_text({"ok": True})
+
+
+def clear_topic_permissions(broker, request):
+    """Take a user's topic permissions away; not-found when there is none of the name."""
+    name = rabbitmq_definitions.text(request, "name", 255)
+    user = broker.access.users.get(name)
+    if user is None:
+        raise ProtocolError(NOT_FOUND, "there is no user '%s'" % name)
+    needed("access.topic_permissions", "topic permissions").clear(broker, user)
     return json_text({"ok": True})
 
 
@@ -359,7 +385,9 @@ REQUESTS = {
     "import": (load_definitions, ADMINISTRATORS, CHANGES),
     "set-policy": (set_policy, POLICY_MAKERS, CHANGES),
     "remove-policy": (remove_policy, POLICY_MAKERS, CHANGES),
+    "remove-operator-policy": (remove_operator_policy, ADMINISTRATORS, CHANGES),
     "remove-user": (remove_user, ADMINISTRATORS, CHANGES),
+    "clear-topic-permissions": (clear_topic_permissions, ADMINISTRATORS, CHANGES),
     "bridge": (bridge, READERS, NOTHING),
     "report-bridge": (report_bridge, READERS, NOTHING),
     "bridges": (tell_bridges, READERS, NOTHING),

@@ -17,7 +17,7 @@ from .listing import Row, Work
 from .views import COMPATIBLE
 
 AT_ONCE = 10  # items that are written before others have their turn
-EFFORTS = {"policies": 5, "permissions": 5}  # of items to load, of AT_ONCE
+EFFORTS = {"policies": 5, "permissions": 5, "topic_permissions": 5, "parameters": 5}  # of items to load, of AT_ONCE
 OF_ALL = ("users", "permissions", "topic_permissions")  # not of a virtual host
 HOSTED = ("policies", "parameters")  # name their virtual host even there
 SENTENCES_MAX = 1000

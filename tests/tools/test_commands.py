@@ -108,8 +108,26 @@ def test_users_come_get_rights_and_go(leveret, broker, monkeypatch):
     assert "it needs the tag administrator" in leveret("users", "list", url=bob)[2]
     rows = json.loads(leveret("users", "list", "--json")[1])
     assert rows == [
-        {"name": "bob", "tags": ["monitoring", "management"], "configure": "^only$", "write": "^(only|amq.default)$", "read": "^only$"}
+        {
+            "name": "bob",
+            "tags": ["monitoring", "management"],
+            "configure": "^only$",
+            "write": "^(only|amq.default)$",
+            "read": "^only$",
+            "topics": {},
+            "limits": {},
+        }
     ]
+    assert leveret("users", "grant-topic", "bob", "amq.topic", "--write", "^{username}") == (0, "", "")
+    assert leveret("users", "limit", "bob", "--connections", "3") == leveret("users", "limit", "bob", "--channels", "4") == (0, "", "")
+    (row,) = json.loads(leveret("users", "list", "--json")[1])
+    assert (row["topics"], row["limits"]) == ({"amq.topic": ["^{username}", ""]}, {"max-connections": 3, "max-channels": 4})
+    assert leveret("users", "clear-topics", "bob") == leveret("users", "limit", "bob", "--connections", "-1") == (0, "", "")
+    (row,) = json.loads(leveret("users", "list", "--json")[1])
+    assert (row["topics"], row["limits"]) == ({}, {"max-channels": 4})
+    assert leveret("users", "limit", "bob")[0] == 2 and "no user 'nobody'" in leveret("users", "limit", "nobody", "--channels", "1")[2]
+    assert "no user 'nobody'" in leveret("users", "clear-topics", "nobody")[2]
+    assert "there is no such user" in leveret("users", "grant-topic", "nobody", "amq.topic")[2]
     given = hashed("other", b"12345678", 10).text()
     assert leveret("users", "add", "bob", "--replace", "--password-hash", given) == (0, "", "")
     assert leveret("purge", "only", url=bob)[0] == 1 and leveret("purge", "only", url=bob.replace("secret", "other"))[0] == 0
@@ -127,6 +145,12 @@ def test_policies_are_set_shown_and_cleared(leveret):
     assert leveret("policy", "list")[1].splitlines()[1] == 'p     ^q       queues    2         {"max-length":5}'
     assert leveret("policy", "set", "p", "^q", "max")[0] == 2
     assert leveret("policy", "set", "p", "^q", '{"max-lengths": 5}')[0] == 1
+    assert leveret("policy", "set", "p", "^q", '{"max-length": 3}', "--operator") == (0, "", "")
+    bound = {**row, "priority": 0, "definition": {"max-length": 3}}
+    assert json.loads(leveret("policy", "list", "--json", "--operator")[1]) == [bound]
+    assert json.loads(leveret("policy", "list", "--json")[1]) == [row]
+    assert "no key 'dead-letter-exchange'" in leveret("policy", "set", "p", "^q", '{"dead-letter-exchange": "e"}', "--operator")[2]
+    assert leveret("policy", "clear", "p", "--operator") == (0, "", "") and leveret("policy", "clear", "p", "--operator")[0] == 1
     assert leveret("policy", "clear", "p") == (0, "", "")
     assert leveret("policy", "clear", "p")[0] == 1
 
