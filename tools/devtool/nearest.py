@@ -37,7 +37,7 @@ AREAS = (
     ("core/", ("http/test_rows", "interop/test_queues", "simulate/test_sessions_0_10", "fuzz/test_extremes")),
     ("c_accel/", ("accel/test_fan_out", "accel/test_same_1_0", "accel/test_reading", "accel/test_same")),
     ("firmware/", ("board/test_firmware",)),
-    ("ports/http/", ("http/test_rows", "http/test_calls")),
+    ("ports/http/", ("http/test_rows", "http/test_every_route", "http/test_calls")),
     ("ports/events/", ("http/test_events",)),
     ("ports/serial", ("serial/test_serial_line", "serial/test_amqp_over_serial")),
     ("ports/client_drafts", ("interop/test_drafts",)),
