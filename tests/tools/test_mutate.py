@@ -248,6 +248,20 @@ def test_another_legs_test_that_fails_once_or_without_a_change_kills_nothing(tre
     assert (mutant.verdict, mutant.by) == ("killed", "tests/others/test_far.py::test_told")
 
 
+def test_a_test_whose_parameter_has_spaces_kills_too():
+    """Its name is asked again as a whole: a part of it is no test's."""
+    for line, name in (
+        ("FAILED a/b.py::t[x y - z] - AssertionError: a[1] - b", "a/b.py::t[x y - z]"),
+        ("FAILED a/b.py::t[octets-CBOR that cannot be read, or: too deep]", "a/b.py::t[octets-CBOR that cannot be read, or: too deep]"),
+        ("FAILED a/b.py::t[a-b] - AssertionError: assert [1] == [2]", "a/b.py::t[a-b]"),
+        ("FAILED a/b.py::t - AssertionError: a[1]", "a/b.py::t"),
+        ("FAILED a/b.py::t", "a/b.py::t"),
+        ("ERROR a/b.py - ImportError", "a/b.py"),
+        ("ERROR a/b.py", "a/b.py"),
+    ):
+        assert mutate.KILLER.search("some lines\n" + line + "\n1 failed").group(1) == name
+
+
 def test_other_legs_that_do_not_end_in_a_mutants_time_have_not_killed_it(tree, tmp_path, monkeypatch):
     monkeypatch.setattr(mutate, "OTHERS_MAX_S", 3)
     (tree / "tests" / "others" / "test_idle.py").write_text(

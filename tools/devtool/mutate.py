@@ -72,7 +72,7 @@ UNIT_CPU_MAX_S = 900  # of the processor, for all unit tests of a mutant; each o
 WALL_MAX_S = 600
 WALL_SPARE_S, WALL_TIMES = 120, 10  # a mutant that waits for ever ends after so much, and so many times what its tests take without it
 CACHE = os.path.join(ROOT, ".cache", "mutate")
-KILLER = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+KILLER = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+(?:\[.*?\](?= - |$))?)", re.MULTILINE)  # a parameter may have spaces in it
 
 
 class Mutant:
@@ -339,6 +339,8 @@ class Judge:
         """Whether a test passes without a mutant."""
         if name not in self.passing:
             passes = run_pytest(place, [name])[0] == 0
+            if not passes:
+                print(f"  {name} fails without a mutant and is left out", flush=True)
             with self.lock:
                 self.passing[name] = passes
                 keep(self.plains, self.passing)
