@@ -23,7 +23,7 @@ RANKS = {
 
 def path_of(pattern, host="%2F"):
     """A path for a pattern, in a virtual host."""
-    return re.sub(r"\{(\w+)\}", lambda found: host if found[1] == "vhost" else NAMES.get(found[1], "1"), pattern)
+    return re.sub(r"\{(\w+)\}", lambda name: host if name[1] == "vhost" else NAMES.get(name[1], "1"), pattern)
 
 
 def test_a_virtual_host_that_there_is_not_is_404_everywhere(served, api):

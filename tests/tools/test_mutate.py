@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 
 def changes(source):
-    return [(found.line, found.sentence(source)) for found in mutations.mutations_of(source)]
+    return [(mutation.line, mutation.sentence(source)) for mutation in mutations.mutations_of(source)]
 
 
 def test_every_kind_of_change_is_made_and_nothing_else():
@@ -63,14 +63,14 @@ def test_every_kind_of_change_is_made_and_nothing_else():
 
 def test_what_would_be_the_same_program_is_no_change():
     """The first column of a record is 0, added or not; one more in a mask may be a bit that nothing has."""
-    found = changes("a = b + layout.ENTRY_MESSAGE + QUEUE_HEAD\nc = b + layout.ENTRY_NEXT\nd = b & 0x8000\n")
-    assert found == [
+    made = changes("a = b + layout.ENTRY_MESSAGE + QUEUE_HEAD\nc = b + layout.ENTRY_NEXT\nd = b & 0x8000\n")
+    assert made == [
         (2, "operator: `b + layout.ENTRY_NEXT` -> `(b - layout.ENTRY_NEXT)`"),
         (3, "operator: `b & 0x8000` -> `(b | 32768)`"),
         (3, "constant: `0x8000` -> `0x0`"),
     ]
-    found = [change for _, change in changes("NONE = -1\nFIRST = 0\nSECOND = 1\ndef f(x):\n    return -1 if x else 2 + -3\n")]
-    assert [change.split(": ")[1] for change in found if change.startswith("constant")] == [
+    made = [change for _, change in changes("NONE = -1\nFIRST = 0\nSECOND = 1\ndef f(x):\n    return -1 if x else 2 + -3\n")]
+    assert [change.split(": ")[1] for change in made if change.startswith("constant")] == [
         "`1` -> `0`",
         "`0` -> `1`",
         "`1` -> `0`",
@@ -109,12 +109,12 @@ def test_a_function_that_only_micropython_runs_is_left_as_it_is():
 
 def test_a_change_leaves_every_other_octet_as_it_is_and_can_be_compiled():
     for source in (SOURCE, 'def f(é):\n    return "é", é + \\\n        1, "ü"\n'):
-        for found in mutations.mutations_of(source):
-            changed = mutations.apply(source, found)
+        for mutation in mutations.mutations_of(source):
+            changed = mutations.apply(source, mutation)
             ast.parse(changed)
             lines, other = source.split("\n"), changed.split("\n")
-            assert other[: found.start[0] - 1] == lines[: found.start[0] - 1] and changed != source
-            assert other[len(other) - (len(lines) - found.end[0]) :] == lines[found.end[0] :]
+            assert other[: mutation.start[0] - 1] == lines[: mutation.start[0] - 1] and changed != source
+            assert other[len(other) - (len(lines) - mutation.end[0]) :] == lines[mutation.end[0] :]
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_others():
@@ -173,9 +173,9 @@ def judge_of(place, until=None):
 def judged(tree, place, change, until=None):
     """The Mutant of one change, judged in a copy of the tree."""
     source = (tree / "core" / "sums.py").read_text()
-    (found,) = [each for each in mutations.mutations_of(source) if each.sentence(source) == change]
+    (mutation,) = [each for each in mutations.mutations_of(source) if each.sentence(source) == change]
     judge = judge_of(place, until)
-    mutant = mutate.Mutant(os.path.join("core", "sums.py"), source, found)
+    mutant = mutate.Mutant(os.path.join("core", "sums.py"), source, mutation)
     for step in (judge.in_units, judge.in_others):
         if not mutant.verdict:
             judge.judge(mutant, step)
@@ -292,8 +292,9 @@ def test_the_tests_that_are_most_about_a_file_come_first(monkeypatch):
     ):
         monkeypatch.setattr(mutate, "read", lambda path, text=text: text if path == "far" else "")
         asked = {}
-        for found in mutations.mutations_of(source):
-            asked[found.line] = [[name for _, name, _ in given] for given in judge.units(mutate.Mutant("core/a.py", source, found))[:1]]
+        for mutation in mutations.mutations_of(source):
+            tests, _ = judge.units(mutate.Mutant("core/a.py", source, mutation))
+            asked[mutation.line] = [[name for _, name, _ in tests]]
         assert asked == {2: [["b", "a"]], 3: [["b", "a"]], 6: [at_import]}, text
 
 
@@ -372,7 +373,7 @@ def test_each_area_is_there_and_so_are_its_tests():
 
 
 def test_the_end_names_survivors_what_is_not_judged_what_was_not_drawn_from_and_the_table():
-    mutants = [mutate.Mutant("core/a.py", SOURCE, found) for found in mutations.mutations_of(SOURCE)[:10]]
+    mutants = [mutate.Mutant("core/a.py", SOURCE, mutation) for mutation in mutations.mutations_of(SOURCE)[:10]]
     for number, mutant in enumerate(mutants):
         mutant.verdict = ("survived", "killed by its time", "", "killed")[min(number, 3)]
     told = mutation_report.told(mutants, 7, mutate.WANTED, mutate.ELSEWHERE)

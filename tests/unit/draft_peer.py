@@ -83,13 +83,13 @@ class DraftPeer:
     def heard(self):
         """[(type, channel, payload)] of all that came."""
         self.take()
-        found = []
+        frames = []
         while self.inbox:
             kind, channel, lead, size = self.head()
             assert self.inbox[lead + size : lead + size + 1] == END, self.inbox
-            found.append((kind, channel, self.inbox[lead : lead + size]))
+            frames.append((kind, channel, self.inbox[lead : lead + size]))
             self.inbox = self.inbox[lead + size + 1 :]
-        return found
+        return frames
 
     def say(self, channel, class_id, method_id, *fields):
         """A method."""
@@ -97,10 +97,10 @@ class DraftPeer:
 
     def heard_one(self, class_id, method_id, channel=1):
         """The arguments of the only frame that came, which has to be this method."""
-        found = self.heard()
+        frames = self.heard()
         wanted = self.ids(class_id, method_id)
-        assert len(found) == 1 and found[0][:2] == (1, channel) and found[0][2][:4] == wanted, (wanted, found)
-        return found[0][2][4:]
+        assert len(frames) == 1 and frames[0][:2] == (1, channel) and frames[0][2][:4] == wanted, (wanted, frames)
+        return frames[0][2][4:]
 
     def ask(self, class_id, method_id, *fields, channel=1):
         """A method, and the arguments of its answer, whose number is one higher."""
@@ -116,10 +116,10 @@ class DraftPeer:
 
     def closed(self, code, channel=1):
         """The only frame that came is the close of a channel, or (0) of the connection, with this reply code: (class, method)."""
-        found = self.heard()
-        assert len(found) == 1, found
-        assert found[0][1] == channel and found[0][2][:4] == self.ids(*((2, 4) if channel else self.closes)), found
-        payload = found[0][2]
+        frames = self.heard()
+        assert len(frames) == 1, frames
+        assert frames[0][1] == channel and frames[0][2][:4] == self.ids(*((2, 4) if channel else self.closes)), frames
+        payload = frames[0][2]
         assert struct.unpack_from(">H", payload, 4)[0] == code, payload
         rest = payload[7 + payload[6] :]
         return tuple(rest) if len(rest) == 2 else struct.unpack(">HH", rest)
