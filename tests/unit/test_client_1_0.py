@@ -231,6 +231,14 @@ def test_the_peers_idle_time_out_is_obeyed_and_ours_is_kept_2_4_5():
     assert name == "close" and fields["error"]["condition"] == "amqp:resource-limit-exceeded"
 
 
+def test_what_the_peer_has_said_of_itself_is_kept_2_7_1():
+    """Whoever goes on with the links by himself (hand_over of ports/client_1_0.py) has the peer's idle time-out and frame size from it."""
+    for idle_ms, size in ((30000, 1024), (None, 512), (1, 4096)):
+        _, client = opened(open_=says("open", container_id="peer", max_frame_size=size, idle_time_out=idle_ms))
+        assert client.remote["idle-time-out"] == idle_ms and client.remote["container-id"] == "peer"
+        assert client.frame_size_max == size
+
+
 def test_without_idle_time_outs_nobody_is_given_up():
     events, client = opened(open_=says("open", container_id="peer"), idle_ms=0)
     client.tick(0)
