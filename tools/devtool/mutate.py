@@ -63,8 +63,8 @@ ELSEWHERE = (
     ("tools/generate_", "writes files of this repository; `dev.py check` compares them"),
     ("tools/perf", "measures; its figures differ from run to run"),
 )
-# Of the processor, marked and without a mutant: the unit tests that one mutant is asked, of those that run its statement. The whole leg takes
-# about as much, unmarked a sixth of it: a statement that every test runs has them all.
+# Of the processor, marked and without a mutant: the unit tests that one mutant is asked, of those that run its statement. The whole leg
+# takes about as much, unmarked a sixth of it: a statement that every test runs has them all.
 UNITS_MAX_S = 300
 OTHERS_MAX_S = 300  # of the wall clock of a machine that does nothing else: the other legs' tests for one mutant
 ONE_MAX_S = 120  # the same, for one test of them
