@@ -144,7 +144,7 @@ class Engine:
     deliveries = 2048
     effort = 20000
     ingests = True
-    limits = layout.LIMIT_REMEMBERS
+    limits = layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS
 
     def __init__(self, tables):
         self.kept = []
@@ -161,6 +161,7 @@ class Engine:
         self.pointers = pointers
         self.tables = tables
         self.identities = None  # made when a queue remembers some
+        self.latest = None  # made when a queue keeps last values
         self.changes = 0  # of queues, their consumers or rules, and of exchanges and bindings
         self.burying = None  # made with the first dead letter that needs no history
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
@@ -219,6 +220,8 @@ class Engine:
             for feature in queue.rules.features:
                 if feature.bit & layout.LIMIT_REMEMBERS and feature.recent is None:
                     feature.recent = self.remember(queue, feature.window)
+                if feature.bit & layout.LIMIT_LATEST and feature.latest is None:
+                    feature.latest = self.keep_latest(queue, feature.header)
         if self.burying is not None:
             self.burying.see_queue(queue)
         place = queue.handle // layout.QUEUE_WIDTH
@@ -251,6 +254,15 @@ class Engine:
             self.identities = remembering.Identities(self.tables)
             self.pointers.identities = self.identities.table
         return remembering.Recent(self.identities, queue, most)
+
+    def keep_latest(self, queue, header):
+        """What a queue remembers of the newest message with each value of a header."""
+        from . import remembering  # there is no C module on some machines
+
+        if self.latest is None:
+            self.latest = remembering.Identities(self.tables)
+            self.pointers.latest = self.latest.table
+        return remembering.Latest(self.latest, self.pointers, queue, header)
 
     def see_consumer(self, consumer):
         """Have C know where deliveries to a consumer go, and how they begin."""

@@ -176,6 +176,10 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
         return checked == SELECTED || source[start + 6 + size] & 1 || !may_keep(state, channel, f->blocks) ? ASK : 0;
     if (t->identities)
         read_id(t, source, header + 19);
+    if (t->latest) {
+        t->latest->properties = source + header + 19;
+        t->latest->properties_size = f->properties_size;
+    }
     leveret_letters *letters = t->letters;
     if (letters) {
         letters->route = source + f->route;
@@ -379,6 +383,8 @@ int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *i
     state[POOL_MESSAGES + 2] += 1;
     if (t->identities)
         t->identities->read = ID_UNREAD; /* its id is in its blocks: Python looks */
+    if (t->latest)
+        t->latest->properties = NULL; /* as its last value */
     int32_t logged = may_push(t, slot, record[MESSAGE_LIFETIME], record[MESSAGE_BLOCKS], record[MESSAGE_BODY]);
     state[POOL_BLOCKS + 2] -= record[MESSAGE_BLOCKS];
     state[POOL_MESSAGES + 2] -= 1;

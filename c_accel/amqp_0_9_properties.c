@@ -206,3 +206,25 @@ int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size)
     *size = source[at];
     return at + 1;
 }
+
+int32_t leveret_header(const uint8_t *source, int32_t end, const uint8_t *name, int32_t *size)
+{
+    int32_t at = 2, found = end;
+    *size = -1;
+    if (!(source[0] & 0x20))
+        return found;
+    for (int32_t bit = 0x80; bit > 0x20; bit >>= 1)
+        if (source[0] & bit)
+            at += 1 + source[at];
+    end = at + 4 + (int32_t)word_of(source, at);
+    at += 4;
+    while (at < end) {
+        int32_t value = at + 1 + source[at], behind = value_end(source, value, end, 1);
+        if (memcmp(source + at, name, 1 + (size_t)name[0]) == 0) { /* the last one counts */
+            *size = source[value] == 'S' ? behind - value - 5 : -1;
+            found = source[value] == 'S' ? value + 5 : source[value] == 'V' ? value : 0;
+        }
+        at = behind;
+    }
+    return found;
+}

@@ -14,6 +14,10 @@ int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uin
 /* Where the message-id begins in properties that were checked; its `size`, -1: there is none. */
 int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size);
 
+/* Where the text of a header begins in properties that were checked, its `size`; `name`: a short string. `size` -1: there is no such header, or it
+ * is void. 0: it is no text. */
+int32_t leveret_header(const uint8_t *source, int32_t end, const uint8_t *name, int32_t *size);
+
 /* See hot_in.check_properties. */
 int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
 

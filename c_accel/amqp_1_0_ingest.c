@@ -125,6 +125,8 @@ static int32_t take_transfer(const leveret_tables *t, leveret_amqp_1_0_link *lin
     int32_t blocks_needed = (link->route_size + properties + body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
     if (t->identities)
         t->identities->read = ID_UNREAD; /* Python looks for ids of this family */
+    if (t->latest)
+        t->latest->properties = NULL; /* and for its headers */
     int32_t logged = may_push(t, slot, state[STATE_LIFETIME], blocks_needed, body);
     if (!logged || (logged == PLAIN_STREAM && is_named(source, in.end, payload)))
         return ASK;

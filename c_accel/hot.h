@@ -56,24 +56,30 @@ typedef struct {
     int32_t targets_size;
 } leveret_ways;
 
-/* The message ids that queues remember: see identities.h. */
+/* The message ids, or last values, that queues remember: see identities.h. */
 typedef struct {
     uint64_t id[2];
     int32_t queue;
     int32_t next; /* behind it in its chain, or among those that are free */
     int32_t newer; /* behind it among its queue's */
+    int32_t entry; /* of a last value: the newest message with it */
+    int32_t position;
 } leveret_identity;
 typedef struct {
     int32_t most; /* ids that this queue remembers */
     int32_t count;
     int32_t oldest;
     int32_t newest;
+    const uint8_t *header; /* whose value is the id, a short string; NULL: none */
 } leveret_id_window;
 typedef struct {
     leveret_identity *rows;
     int32_t *chains;
     leveret_id_window *windows;
-    int32_t *left; /* places for ids of all queues, Pool.left */
+    int32_t *left; /* Pool.places: for ids of all queues that are left, and those with last values */
+    int32_t most; /* of places with last values */
+    const uint8_t *properties; /* of the message that is about to be published, in 0-9-1; NULL: Python looks */
+    int32_t properties_size;
     uint64_t key[2];
     uint64_t id[2]; /* of the message that is about to be published */
     int32_t read; /* whether `id` was read: 0: no; 1: the message has none; 2: it is */
@@ -155,6 +161,7 @@ typedef struct {
     int32_t *route_targets;
     leveret_ways *ways; /* NULL: none */
     leveret_identities *identities; /* NULL: no queue remembers ids */
+    leveret_identities *latest; /* NULL: no queue keeps last values */
     leveret_letters *letters; /* NULL: Python makes all dead letters */
     leveret_getter *getter; /* NULL: Python answers basic.get */
 } leveret_tables;
@@ -164,6 +171,10 @@ void leveret_read_id(leveret_identities *known, const uint8_t *octets, int32_t s
 int32_t leveret_knows_id(const leveret_identities *known, int32_t queue);
 void leveret_add_id(leveret_identities *known, int32_t queue);
 void leveret_forget_id(leveret_identities *known, int32_t queue);
+
+/* What Python asks of last values, as core/queue/features/last_value.py's Latest has it; `id` is read. -1: it is not known. */
+int32_t leveret_find_id(const leveret_identities *known, int32_t queue);
+void leveret_forget_gone(const leveret_tables *t, leveret_identities *known, int32_t queue);
 
 /* Have a row known; the octets it points to are Python's, and stay until the rows are forgotten. */
 void leveret_learn_letter(leveret_letters *l, const leveret_letter *letter);

@@ -57,14 +57,19 @@ void leveret_read_id(leveret_identities *known, const uint8_t *octets, int32_t s
         hash(known->key, octets, size, known->id);
 }
 
-int32_t leveret_knows_id(const leveret_identities *known, int32_t queue)
+int32_t leveret_find_id(const leveret_identities *known, int32_t queue)
 {
     for (int32_t at = *chain_of(known, known->id, queue); at >= 0; at = known->rows[at].next) {
         const leveret_identity *row = known->rows + at;
         if (row->id[0] == known->id[0] && row->id[1] == known->id[1] && row->queue == queue)
-            return 1;
+            return at;
     }
-    return 0;
+    return -1;
+}
+
+int32_t leveret_knows_id(const leveret_identities *known, int32_t queue)
+{
+    return leveret_find_id(known, queue) >= 0;
 }
 
 int32_t leveret_is_new_id(const leveret_identities *known, int32_t queue, int32_t count)
@@ -75,20 +80,25 @@ int32_t leveret_is_new_id(const leveret_identities *known, int32_t queue, int32_
     return (*known->left >= count || window->count >= window->most) && !leveret_knows_id(known, queue);
 }
 
+void leveret_free_row(leveret_identities *known, leveret_id_window *window, int32_t gone)
+{
+    leveret_identity *row = known->rows + gone;
+    int32_t *at = chain_of(known, row->id, row->queue);
+    while (*at != gone)
+        at = &known->rows[*at].next;
+    *at = row->next;
+    window->count -= 1;
+    row->next = known->free;
+    known->free = gone;
+    *known->left += 1;
+}
+
 void leveret_forget_id(leveret_identities *known, int32_t queue)
 {
     leveret_id_window *window = known->windows + queue / QUEUE_WIDTH;
     int32_t oldest = window->oldest;
-    leveret_identity *row = known->rows + oldest;
-    int32_t *at = chain_of(known, row->id, queue);
-    while (*at != oldest)
-        at = &known->rows[*at].next;
-    *at = row->next;
-    window->oldest = row->newer;
-    window->count -= 1;
-    row->next = known->free;
-    known->free = oldest;
-    *known->left += 1;
+    window->oldest = known->rows[oldest].newer;
+    leveret_free_row(known, window, oldest);
 }
 
 void leveret_add_id(leveret_identities *known, int32_t queue)
@@ -101,7 +111,7 @@ void leveret_add_id(leveret_identities *known, int32_t queue)
         at = known->fresh++;
     leveret_identity *row = known->rows + at;
     int32_t *chain = chain_of(known, known->id, queue);
-    *row = (leveret_identity){{known->id[0], known->id[1]}, queue, *chain, -1};
+    *row = (leveret_identity){{known->id[0], known->id[1]}, queue, *chain, -1, -1, 0};
     *chain = at;
     if (window->count)
         known->rows[window->newest].newer = at;

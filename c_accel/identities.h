@@ -16,4 +16,14 @@ int32_t leveret_is_new_id(const leveret_identities *known, int32_t queue, int32_
 /* Have a queue remember that id. */
 void leveret_keep_id(leveret_identities *known, int32_t queue);
 
+/* Free a row that is no longer among its queue's. */
+void leveret_free_row(leveret_identities *known, leveret_id_window *window, int32_t gone);
+
+/* Last values: core/queue/features/last_value.py. 1 when a queue may take the message whose properties were given, unread by Python, among
+ * `count` queues that do. 0: its value is no ASCII text, there is no place for it, or the log is yet to have the message that it replaces. */
+int32_t leveret_may_replace(const leveret_tables *t, int32_t queue, int32_t count);
+
+/* A queue has a new entry with that message: drop the one that it replaces. */
+void leveret_replace(const leveret_tables *t, int32_t queue, int32_t entry);
+
 #endif

@@ -83,7 +83,7 @@ static int32_t may_take(const leveret_tables *t, const leveret_letter *row, int3
     for (int32_t each = 0; each < row->count; each++) {
         const int32_t *queue = t->queues + row->targets[each];
         int32_t limits = queue[QUEUE_LIMITS];
-        if (!(queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) || limits & (LIMIT_DROPS | LIMIT_REFUSES | LIMIT_REMEMBERS))
+        if (!(queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) || limits & (LIMIT_DROPS | LIMIT_REFUSES | LIMIT_REMEMBERS | LIMIT_LATEST | LIMIT_GROUPS))
             return 0;
         if (queue[QUEUE_PLAIN] == PLAIN_LOGGED && durable) {
             answer = 2;

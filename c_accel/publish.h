@@ -90,6 +90,8 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body)
             && (route[ROUTE_COUNT] > 1 || !leveret_may_drop_head(t, *target, body, block_total, answer)))
             return 0;
+        if (queue[QUEUE_LIMITS] & LIMIT_LATEST && !leveret_may_replace(t, *target, route[ROUTE_COUNT]))
+            return 0;
         if (queue[QUEUE_LIMITS] & LIMIT_REMEMBERS && !leveret_is_new_id(t->identities, *target, route[ROUTE_COUNT]))
             return 0;
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
@@ -166,6 +168,10 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
         if (t->letters)
             t->letters->buried = NONE;
         int32_t limits = t->queues[*target + QUEUE_LIMITS];
+        if (limits & LIMIT_GROUPS)
+            t->entries[entry + ENTRY_TAG] = NONE; /* not delivered */
+        if (limits & LIMIT_LATEST)
+            leveret_replace(t, *target, entry); /* before others go for it, and perhaps itself */
         if (limits)
             keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
         if (limits & LIMIT_REMEMBERS)

@@ -370,6 +370,8 @@ int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t m
     state[STATE_KIND] = record[MESSAGE_KIND];
     if (t->identities)
         t->identities->read = ID_UNREAD; /* a queue that remembers ids asks Python for it */
+    if (t->latest)
+        t->latest->properties = NULL; /* and one that keeps last values */
     int32_t logged = may_push(t, slot, record[MESSAGE_LIFETIME], record[MESSAGE_BLOCKS], record[MESSAGE_BODY]);
     if (!logged || logged == PLAIN_STREAM)
         return 0;

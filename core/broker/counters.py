@@ -60,6 +60,7 @@ FOLDED = (  # those that the flat state counts
     ("rejected", layout.STATE_REJECTED),
     ("alternate_routed", layout.STATE_ALTERNATE),
     ("redelivered", layout.STATE_REDELIVERED),
+    ("replaced", layout.STATE_REPLACED),
 )
 
 

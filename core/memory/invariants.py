@@ -59,7 +59,7 @@ FIELDS = {
         ("IDENTITY", COUNT),
         ("LOGGED", COUNT),
         ("LOGGED_HIGH", LINK),
-        ("LIMITS", (0, 127 | 255 << layout.LIMIT_HIGHEST)),
+        ("LIMITS", (0, 255 | 255 << layout.LIMIT_HIGHEST | layout.LIMIT_GROUPS)),
         ("TTL", LINK),
         ("LENGTH_MAX", LINK),
         ("OCTETS_MAX", LINK),
@@ -307,7 +307,8 @@ def ready_list(tables, alive, queue, places, in_order):
     for entry in ready:
         same("ENTRY", entry, "QUEUE", queue, entries[entry + layout.ENTRY_QUEUE])
         position = entries[entry + layout.ENTRY_POSITION]
-        if in_order and queues[queue + layout.QUEUE_PLAIN] != layout.NOT_PLAIN:  # else its rules may have changed the order
+        is_flat = queues[queue + layout.QUEUE_PLAIN] != layout.NOT_PLAIN and not queues[queue + layout.QUEUE_LIMITS] & layout.LIMIT_GROUPS
+        if in_order and is_flat:  # else its rules may have changed the order
             differs = entries[entry + layout.ENTRY_REDELIVERED] ^ entries[entries[entry + layout.ENTRY_PREVIOUS] + layout.ENTRY_REDELIVERED]
             if before != NONE and not differs >> layout.ENTRY_LEVEL and not is_before(before, position):
                 raise Wrong("entry %d: POSITION is to be behind %d, and is %d" % (entry, before, position))

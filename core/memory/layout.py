@@ -99,7 +99,9 @@ LIMIT_DEAD_LETTERS = 8  # what goes is to be published again: Python is to do it
 LIMIT_RETURNS = 16  # what comes back is looked at: Python is to do it
 LIMIT_LEVELS = 32  # the ready list is in the order of levels (levels.py)
 LIMIT_REMEMBERS = 64  # message ids are looked up (features/deduplication.py); only where the engine does that
+LIMIT_LATEST = 128  # a message replaces the one with its value (features/last_value.py); only where the engine does that
 LIMIT_HIGHEST = 8  # where the highest level begins, 8 bits
+LIMIT_GROUPS = 65536  # messages have no tag until they are delivered (features/groups.py); only where the engine does that
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1
@@ -208,7 +210,8 @@ STATE_KEPT_HEAD = (
 )
 STATE_KEPT_TAIL = 55
 STATE_KEPT_CHANNEL = 56  # whose transaction it is
-STATE_WIDTH = 57
+STATE_REPLACED = 57  # a counter as those above
+STATE_WIDTH = 58
 
 # A slot of the route cache (broker/route_cache.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

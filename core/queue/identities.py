@@ -30,9 +30,8 @@ class Pool:
 
     def __init__(self, most):
         self.most = most
-        self.places = table(1)  # that are left; C counts there too
+        self.places = table(2)  # that are left, and those with last values; C counts there too
         self.places[0] = most
-        self.values = 0
         self.holders = []  # each a Recent with at least one identity
 
     @property
@@ -43,6 +42,11 @@ class Pool:
     @left.setter
     def left(self, count):
         self.places[0] = count
+
+    @property
+    def values(self):
+        """Places with last values."""
+        return self.places[1]
 
     def allocate(self):
         """Allocate a place for a Recent. This always succeeds: when none is left, the Recent with the most places frees its oldest."""
@@ -63,12 +67,12 @@ class Pool:
         if not self.has_value_left():
             return False
         self.allocate()
-        self.values += 1
+        self.places[1] += 1
         return True
 
     def free_values(self, count):
         """Free places of last values."""
-        self.values -= count
+        self.places[1] -= count
         self.left += count
 
 

@@ -74,8 +74,9 @@ class Queue:
             queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
             for at in range(4):
                 queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
-            if self.needs_care != (limits is None):
-                self.needs_care = limits is None
+            care = limits is None or limits[0] & layout.LIMIT_GROUPS != 0
+            if self.needs_care != care:
+                self.needs_care = care
         self.tables.engine.see_queue(self)
 
     def plain_in_log(self):

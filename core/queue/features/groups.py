@@ -25,6 +25,8 @@ SHIFT = 30  # a delivery is entry << SHIFT | position
 class Rule(Feature):
     """x-group-key: the name of the header."""
 
+    bit = layout.LIMIT_GROUPS
+
     def __init__(self, arguments):
         self.header = arguments["x-group-key"]
         self.owners = {}  # group -> [consumer record, delivery, ...]
