@@ -188,7 +188,7 @@ def handles_of_objects(broker):
 def queue_records(broker, struck):
     """What Queue.update_plain has written is still so."""
     for found in broker.queues.values():
-        limits = (0, NONE, NONE, NONE) if found.rules is None else found.rules.flat()
+        limits = (0, NONE, NONE, NONE) if found.rules is None else found.rules.flat(broker.tables.engine.limits)
         if struck and found.needs_care:
             limits = None
         plain = layout.PLAIN_LOGGED if found.id_in_log else layout.PLAIN
