@@ -15,7 +15,7 @@ from ..access.permissions import READ, WRITE, check
 from ..errors import NOT_FOUND, PRECONDITION_FAILED, ProtocolError
 from ..memory import layout
 from ..memory.layout import EPOCH
-from ..outcomes import NO_ROOM
+from ..outcomes import TAKEN
 from ..shim import json_text
 
 MOVE_MAX = 1000
@@ -87,8 +87,8 @@ def number(request, key, most):
     return value
 
 
-def move(broker, queue, stream, most):
-    """Move messages from the head of a queue to the end of a stream while there is room: how many."""
+def move(broker, queue, target, most):
+    """Move messages from the head of a queue to the end of another one, or of a stream, until that has no room or refuses one: how many."""
     tables = broker.tables
     count = 0
     while count < most:
@@ -101,10 +101,10 @@ def move(broker, queue, stream, most):
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         segment = tables.messages[message + layout.MESSAGE_SEGMENT]
-        if broker.put(message, [stream]) == NO_ROOM:
+        if broker.put(message, [target]) != TAKEN:
             break
         written = tables.messages[message + layout.MESSAGE_SEGMENT]
-        tables.messages[message + layout.MESSAGE_SEGMENT] = segment  # the place in the queue that the stream's record settles
+        tables.messages[message + layout.MESSAGE_SEGMENT] = segment  # the place in the queue that the other one's record settles
         queue.drop(queue.pop())
         tables.messages[message + layout.MESSAGE_SEGMENT] = written
         count += 1

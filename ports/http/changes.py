@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ...core.access.permissions import CONFIGURE, READ, WRITE
 from ...core.amqp_0_9.permissions import allow_forward
+from ...core.bridge import requests
 from ...core.errors import ACCESS_REFUSED, ProtocolError
 from ...core.management import messages, rabbitmq_definitions
 from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, RELEASED, UNROUTABLE, nobody
@@ -25,6 +26,7 @@ from .views import the_binding, the_connection, the_exchange, the_queue
 
 GET_MAX = 1000  # messages of one get
 GET_OCTETS = 4 << 20
+MOVED_AT_ONCE = 200  # messages in one turn
 ALIVENESS = "aliveness-test"
 ACKMODES = {
     "ack_requeue_true": MODIFIED,
@@ -321,6 +323,33 @@ def shown_body(body: bytes, encoding: str) -> tuple[str, str]:
         except UnicodeDecodeError:
             pass
     return base64.b64encode(body).decode(), "base64"
+
+
+def move(call: Call) -> Work:
+    """POST /api/leveret/queues/VHOST/NAME/move: {"to": another queue, "count": how many at most, all that are ready left out}. Out of the one
+    and into the other stand in one commit of the log."""
+    queue = the_queue(call)
+    given = call.json()
+    target = call.broker.topology.queue(text(given, "to"), nobody)
+    if queue.is_stream or queue is target:
+        raise bad(
+            f"messages of '{queue.name}' can not be moved: a stream keeps its own" if queue.is_stream else "both queues are the same one"
+        )
+    call.check(READ, "queue", queue.name)
+    call.check(WRITE, "exchange", "")
+    call.broker.topology.queue(queue.name, nobody)  # another connection's is locked
+    left = min(queue.message_count(), number(given, "count", 1 << 30, 0, 1 << 30))
+    moved = 0
+    while moved < left and all(call.broker.queues.get(each.name) is each for each in (queue, target)):
+        count = requests.move(call.broker, queue, target, min(MOVED_AT_ONCE, left - moved))
+        moved += count
+        if count == 0:
+            break
+        yield
+    told = {"moved": moved, "left": queue.message_count()}
+    if moved < left:
+        told["reason"] = f"queue '{target.name}' has no room for more, or refuses one"
+    return answers.of(told, call.server.promised())
 
 
 def aliveness(call: Call) -> Work:

@@ -127,6 +127,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("DELETE", "/api/queues/{vhost}/{name}", MANAGEMENT, changes.delete_queue),
     ("DELETE", "/api/queues/{vhost}/{name}/contents", MANAGEMENT, changes.purge),
     ("POST", "/api/queues/{vhost}/{name}/get", MANAGEMENT, changes.get),
+    ("POST", "/api/leveret/queues/{vhost}/{name}/move", MANAGEMENT, changes.move),
     ("POST", "/api/queues/{vhost}/{name}/actions", ADMINISTRATOR, changes.queue_action),
     ("PUT", "/api/exchanges/{vhost}/{name}", MANAGEMENT, changes.put_exchange),
     ("DELETE", "/api/exchanges/{vhost}/{name}", MANAGEMENT, changes.delete_exchange),

@@ -385,6 +385,30 @@ def test_a_long_list_is_gathered_in_turns_and_counted_until_it_has_gone():
     assert last[0] >= 3
 
 
+def test_messages_are_moved_to_another_queue(served, api):
+    """As they are, in order; what the other queue refuses stays; streams, one's own queue and what is not there are refused."""
+    path = "/leveret/queues/%2F/move.a/move"
+    api.put_queue("move.a", durable=True)
+    api.put_queue("move.b", durable=True, arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    api.put_queue("move.s", durable=True, arguments={"x-queue-type": "stream"})
+    for number in range(5):
+        api.publish("move.a", str(number))
+    assert api.do("POST", path, {"to": "move.b", "count": 1}, 200) == {"moved": 1, "left": 4}
+    refused = {"moved": 2, "left": 2, "reason": "queue 'move.b' has no room for more, or refuses one"}
+    assert api.do("POST", path, {"to": "move.b"}, 200) == refused
+    assert (
+        api.do("POST", path, {"to": "move.s"}, 200) == {"moved": 2, "left": 0} == api.do("POST", path, {"to": "move.s"}, 200) | {"moved": 2}
+    )
+    got = api.do("POST", queue("move.b") + "/get", {"count": 9, "ackmode": "ack_requeue_false", "encoding": "auto"}, 200)
+    assert [(row["payload"], row["redelivered"]) for row in got] == [("0", False), ("1", False), ("2", False)]
+    for wrong, status in (({"to": "move.a"}, 400), ({"to": "nosuch"}, 404), ({}, 400), ({"to": "move.b", "count": -1}, 400)):
+        assert api.do("POST", path, wrong, status), wrong
+    assert "a stream keeps its own" in api.do("POST", path.replace("move.a", "move.s"), {"to": "move.a"}, 400)["reason"]
+    assert api.do("POST", path.replace("move.a", "nosuch"), {"to": "move.a"}, 404)
+    for name in ("move.a", "move.b", "move.s"):
+        api.do("DELETE", queue(name))
+
+
 def test_a_file_of_definitions_has_a_name_of_ascii(api):
     _, headers, body = api.call("GET", "/api/definitions?download=" + quote("é\r\nx: y.json"))
     assert headers["content-disposition"] == 'attachment; filename="___x__y.json"' and json.loads(body)

@@ -92,6 +92,15 @@ def test_a_queue_and_a_connection_come_and_go(served, browser):
     declare_as_guest(browser)
     browser.wait("document.body.innerText.includes('page.made')")
     assert Api(served.http_port, "guest").get("/queues/%2F/page.made")["durable"]
+    api = Api(served.http_port, "guest")
+    api.put_queue("page.other")
+    api.publish("page.other", "x")
+    browser.fill("from", "page.other")
+    browser.fill("to", "page.made")
+    browser.press("Move")
+    browser.wait("document.getElementById('told').textContent === 'Moved 1 messages, 0 are left'")
+    assert api.get("/queues/%2F/page.made")["messages"] == 1
+    api.do("DELETE", "/queues/%2F/page.other")
     browser.press("Delete page.made")
     browser.wait("[...document.querySelectorAll('td')].every((each) => each.textContent !== 'page.made')")
     browser.press("Connections")

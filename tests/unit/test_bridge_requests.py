@@ -6,6 +6,8 @@ from memory_store import PERSISTENT, MemoryStore, bodies, durable_broker
 from peer import Peer, encoded, idle, new_broker
 
 from leveret.core.access.permissions import User
+from leveret.core.bridge.requests import move
+from leveret.core.memory import layout
 from leveret.core.stream.stream import EPOCH
 
 KEY = "amq.leveret.management"
@@ -270,3 +272,37 @@ def test_statuses_are_kept_and_the_longest_silent_goes_first():
     assert ask(broker, "report-bridge", name="third", status={})["ok"]
     assert ask(broker, "bridges")["names"] == ["down", "third"]
     assert "no bridge 'b'" in ask(broker, "bridges", name="b")["error"]
+
+
+def test_a_move_to_a_queue_comes_once_through_a_power_cut_and_stops_at_what_is_refused():
+    """Out of the one and into the other in one commit: whatever is cut, each message is in exactly one of them, in order."""
+    for sent in (0, 3, 6):
+        store = MemoryStore()
+        broker, _ = durable_broker(store, **ROOM)
+        peer = Peer(broker)
+        peer.declare("a", durable=True)
+        peer.declare("b", durable=True, arguments={"x-max-length": 4, "x-overflow": "reject-publish"})
+        for number in range(6):
+            peer.publish("a", b"%d" % number, given=PERSISTENT)
+        for _ in range(3):
+            broker.run()
+        assert move(broker, broker.queues["a"], broker.queues["b"], sent) == min(sent, 4)
+        before = [bodies_at(broker, name) for name in ("a", "b")]
+        assert before == [[b"%d" % each for each in range(min(sent, 4), 6)], [b"%d" % each for each in range(min(sent, 4))]]
+        cut, _ = durable_broker(store.cut(), **ROOM)  # nothing of the move is written yet: all is in the first one
+        assert [bodies_at(cut, name) for name in ("a", "b")] == [[b"%d" % each for each in range(6)], []]
+        for _ in range(3):
+            broker.run()
+        again, _ = durable_broker(store.cut(), **ROOM)
+        assert [bodies_at(again, name) for name in ("a", "b")] == before, sent
+
+
+def bodies_at(broker, name):
+    """The bodies of a queue's ready messages, which stay."""
+    tables, entry, bodies_ = broker.tables, broker.queues[name].head(), []
+    while entry != layout.NONE:
+        message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        size = tables.messages[message + layout.MESSAGE_BODY]
+        bodies_.append(tables.octets(message, tables.size_of(message) - size, size))
+        entry = tables.entries[entry + layout.ENTRY_NEXT]
+    return bodies_

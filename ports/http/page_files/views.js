@@ -41,6 +41,12 @@ const VIEWS = {
         tell("Declared " + values.name);
         await show(true);
       }),
+      make("h2", {}, "Move messages"),
+      form([["from", "From queue", { required: true }], ["to", "To queue", { required: true }]], "Move", async (values) => {
+        const told = await ask("POST", "/leveret/queues/" + part(state.host) + "/" + part(values.from) + "/move", { to: values.to });
+        await show(true);
+        tell("Moved " + told.moved + " messages, " + told.left + " are left" + (told.reason ? ": " + told.reason : ""));
+      }),
       make("h2", {}, "Publish"),
       form([["exchange", "Exchange (empty: the default one)"], ["key", "Routing key"], ["body", "Body"]], "Publish", async (values) => {
         const told = await ask("POST", "/exchanges/" + part(state.host) + "/" + part(values.exchange || "amq.default") + "/publish",
