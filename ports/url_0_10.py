@@ -3,15 +3,17 @@
     amqp://user:password@host:port/virtual-host?protocol=0-10
     amqps://user:password@host/?protocol=0-10&auth=external&cert=FILE&key=FILE
 
-`auth`: plain (left out: this), anonymous, or external (with cert and key).
+`auth`: plain (left out: this), anonymous, scram-sha-256, or external (with cert and key).
 """
+
+from random import getrandbits
 
 from .url import Url, read_url, unquote
 
 if False:  # for the type checker alone
     from typing import Any
 
-MECHANISMS = {"plain": "PLAIN", "anonymous": "ANONYMOUS", "external": "EXTERNAL"}
+MECHANISMS = {"plain": "PLAIN", "anonymous": "ANONYMOUS", "scram-sha-256": "SCRAM-SHA-256", "external": "EXTERNAL"}
 NAME_MAX = 1024
 
 
@@ -24,6 +26,7 @@ class Url010(Url):
         """The log-in arguments of core's AMQP 0-10 Client, by name."""
         login: "dict[str, Any]" = Url.login(self)
         login["mechanism"] = MECHANISMS[self.auth]
+        login["nonce"] = ("%08x%08x%08x" % (getrandbits(30), getrandbits(30), getrandbits(30))).encode("ascii")
         if self.virtual_host == "/":
             login["virtual_host"] = ""  # Qpid's brokers have a default one, which has no such name
         return login

@@ -326,8 +326,8 @@ def shown_body(body: bytes, encoding: str) -> tuple[str, str]:
 
 
 def move(call: Call) -> Work:
-    """POST /api/leveret/queues/VHOST/NAME/move: {"to": another queue, "count": how many at most, all that are ready left out}. Out of the one
-    and into the other stand in one commit of the log."""
+    """POST /api/leveret/queues/VHOST/NAME/move: {"to": another queue, "count": how many at most, all that are ready where it is left out}.
+    Out of the one and into the other stand in one commit of the log."""
     queue = the_queue(call)
     given = call.json()
     target = call.broker.topology.queue(text(given, "to"), nobody)

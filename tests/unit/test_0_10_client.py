@@ -8,6 +8,7 @@ from leveret.core.amqp_0_10.client.events import Events
 from leveret.core.amqp_0_10.client.files import Receiving, Sending
 from leveret.core.amqp_0_10.client.transfers import Transfers
 from leveret.core.connection.connection import Connection
+from leveret.core.errors import ProtocolError
 
 
 class Application(Events):
@@ -346,3 +347,36 @@ def test_golden_octets():
         client.sent(8)
         client.command(name, fields)
         assert "".join(["%02x" % octet for octet in bytes(client.pending())]) == text, name
+
+
+def test_scram_logs_in_and_both_prove_the_password():
+    """RFC 5802: through connection.secure; a wrong password, and a broker that does not know it, end the connection."""
+    given = {"mechanism": "SCRAM-SHA-256", "nonce": b"another one each time"}
+    for piece in (1 << 20, 1):
+        there = Application(broker_of(), piece, **given)
+        turns(there)
+        assert there.heard == ["opened"], there.heard
+    wrong = Application(broker_of(), password="no", **given)
+    turns(wrong)
+    assert wrong.client.closed and wrong.heard[0][0] == 320
+    liar = Application(broker_of(), **given).client
+    liar.log_in({"mechanisms": ["SCRAM-SHA-256"]})
+    liar.tune({"max_frame_size": 4096, "heartbeat_min": 0, "heartbeat_max": 0, "channel_max": 1})
+    assert liar.events.heard == [(320, "the broker has not proved that it knows the password")]
+    for none in ("PLAIN", "ANONYMOUS"):
+        client = Application(broker_of(), mechanism=none).client
+        client.log_in({"mechanisms": [none]})
+        try:
+            client.secure({"challenge": b"more"})
+            raise AssertionError(none)
+        except ProtocolError as error:
+            assert "more than the log-in has" in error.text
+
+
+def turns(application):
+    """Time passes: a hash takes the broker some turns, and a refusal a pause."""
+    for _ in range(30):
+        application.move()
+        application.broker.run()
+        application.broker.tick((application.broker.now + 500) & 0x3FFFFFFF, 1700000000)
+        application.connection.tick(application.broker.now)

@@ -1,11 +1,11 @@
 """The AMQP 1.0 client's connection: protocol headers, log-in, open, idle time-out and every way it ends (part 2, sections 2.2 and 2.4;
 part 5, section 5.3), as golden octets, and as a peer's octets in pieces of any size."""
 
+from leveret.core.access.client_login import mechanism
+from leveret.core.access.client_scram import Scram
 from leveret.core.amqp_1_0 import composites, frame
 from leveret.core.amqp_1_0.client.client import Client
 from leveret.core.amqp_1_0.client.events import Events
-from leveret.core.amqp_1_0.client.login import mechanism
-from leveret.core.amqp_1_0.client.login_scram import Scram
 from leveret.core.amqp_1_0.spec_1_0 import HEADER_AMQP, HEADER_SASL
 from leveret.core.errors import ProtocolError
 

@@ -15,6 +15,7 @@ It does not reconnect (a port does, with core/bridge/backoff.py).
 """
 
 from ... import states
+from ...access.client_login import mechanism as mechanism_of
 from ...errors import FRAME_ERROR, ProtocolError
 from ...memory import serial
 from ...shim import const, elapsed
@@ -33,8 +34,9 @@ LOGIN_REFUSED = const(320)  # reply-code of connection.close before the connecti
 
 
 class Client:
-    """One connection's client side. `name`: of its session (bytes); `mechanism`: PLAIN, EXTERNAL or ANONYMOUS; `heartbeat_s`: how often we
-    want to hear from the peer and it from us, 0: not at all; `timeout_s`: how long the session is to live beyond the connection."""
+    """One connection's client side. `name`: of its session (bytes); `mechanism`: PLAIN, EXTERNAL, ANONYMOUS or SCRAM-SHA-256, which has a
+    `nonce` (random text in bytes, another one for each connection); `heartbeat_s`: how often we want to hear from the peer and it from us,
+    0: not at all; `timeout_s`: how long the session is to live beyond the connection."""
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class Client:
         password="guest",
         virtual_host="/",
         mechanism="PLAIN",
+        nonce=b"",
         name=b"leveret",
         send_size=131072,
         heartbeat_s=30,
@@ -53,7 +56,7 @@ class Client:
         self.events = events
         self.virtual_host = virtual_host
         self.mechanism = mechanism
-        self.response = b"\x00" + user.encode("utf-8") + b"\x00" + password.encode("utf-8") if mechanism == "PLAIN" else b""
+        self._login = mechanism_of(mechanism, user, password, nonce)
         self.name = name
         self.send_size = send_size
         self.heartbeat_s = heartbeat_s
@@ -234,15 +237,23 @@ class Client:
         if self.mechanism not in (fields["mechanisms"] or []):
             self.finish(LOGIN_REFUSED, "the broker offers no %s log-in but %s" % (self.mechanism, " ".join(fields["mechanisms"] or [])))
             return
-        given = {"client_properties": {"product": "Leveret"}, "mechanism": self.mechanism, "response": self.response, "locale": "en_US"}
+        given = {
+            "client_properties": {"product": "Leveret"},
+            "mechanism": self.mechanism,
+            "response": self._login.first(),
+            "locale": "en_US",
+        }
         self.control("connection_start_ok", given)
 
     def secure(self, fields):
-        """connection.secure: the same response once more."""
-        self.control("connection_secure_ok", {"response": self.response})
+        """connection.secure: the mechanism goes on."""
+        self.control("connection_secure_ok", {"response": self._login.next(fields["challenge"] or b"")})
 
     def tune(self, fields):
         """connection.tune, then connection.open."""
+        if not self._login.finished(b""):
+            self.finish(LOGIN_REFUSED, "the broker has not proved that it knows the password")
+            return
         size = min(fields["max_frame_size"] or FRAME_MAX, FRAME_MAX)
         beat = min(max(self.heartbeat_s, fields["heartbeat_min"] or 0), fields["heartbeat_max"] or 0)
         self.beat_ms = 1000 * beat

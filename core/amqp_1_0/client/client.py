@@ -14,12 +14,12 @@ It does not reconnect (a port does, with core/bridge/backoff.py).
 """
 
 from ... import states
+from ...access.client_login import mechanism as mechanism_of
 from ...errors import ACCESS_REFUSED, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, ProtocolError
 from ...shim import const, elapsed
 from .. import composites, frame
 from ..spec_1_0 import HEADER_AMQP, HEADER_SASL
 from .events import Events
-from .login import mechanism as mechanism_of
 from .output import Output, place
 from .session import CHANNEL, Session, end_links
 from .states import CONNECTION, SESSION

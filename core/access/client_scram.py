@@ -6,12 +6,12 @@ c=biws,r=NONCE+THEIRS,p=PROOF        the broker: v=SIGNATURE, with the outcome o
 
 import hashlib
 
-from ...access import passwords
-from ...errors import ACCESS_REFUSED, ProtocolError
+from ..errors import ACCESS_REFUSED, ProtocolError
+from . import passwords
 
 
 class Scram:
-    """A mechanism of login.py. `nonce`: random text in bytes, another one each time."""
+    """A mechanism of client_login.py. `nonce`: random text in bytes, another one each time."""
 
     def __init__(self, user, password, nonce):
         self._password = password.encode("utf-8")

@@ -1,10 +1,10 @@
-"""The client's side of log-in mechanisms (SASL, RFC 4422): PLAIN, ANONYMOUS, EXTERNAL; SCRAM-SHA-256: login_scram.py.
+"""The client's side of log-in mechanisms (SASL, RFC 4422): PLAIN, ANONYMOUS, EXTERNAL; SCRAM-SHA-256: client_scram.py.
 
 A mechanism answers `first()` with its initial response, `next(challenge)` with a further one, and `finished(octets)`: whether what came
 with the outcome, or before it, proves the peer where the mechanism lets it. All octets are bytes.
 """
 
-from ...errors import ACCESS_REFUSED, ProtocolError
+from ..errors import ACCESS_REFUSED, ProtocolError
 
 
 class Simple:
@@ -39,7 +39,7 @@ def mechanism(name, user, password, nonce):
     if name == "SCRAM-SHA-256":
         if not nonce:
             raise ValueError("SCRAM-SHA-256 needs a nonce")
-        from .login_scram import Scram  # a board that logs in with PLAIN does not carry it
+        from .client_scram import Scram  # a board that logs in with PLAIN does not carry it
 
         return Scram(user, password, nonce)
     raise ValueError("there is no log-in mechanism %r" % (name,))
