@@ -40,6 +40,7 @@ ADVICE = (
     ),
     ("core/access/user_limits.py", "user limit of", "Close channels of this user, or raise its max-channels (`/api/user-limits`)."),
     ("core/access/user_limits.py", "", "Name max-connections or max-channels, with a whole number; one below 0 is no limit."),
+    ("core/access/client_", "", "Name PLAIN, ANONYMOUS, EXTERNAL or SCRAM-SHA-256, which needs a nonce."),
     (
         "core/access/topic_permissions.py",
         "",

@@ -207,7 +207,7 @@ def tx_commit(session, fields):
     transaction = transaction_of(session)
     session.is_committing = True
     try:
-        return transaction.commit(session)
+        return session.publishing(lambda: transaction.commit(session))
     finally:
         session.is_committing = False
 

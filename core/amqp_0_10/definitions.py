@@ -7,6 +7,7 @@ names for arguments of queues stand beside the broker's own (ARGUMENTS).
 
 from ..access.permissions import CONFIGURE, READ, WRITE, check
 from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..parts import needed
 from ..queue import turns
 from .conditions import ILLEGAL_ARGUMENT, SessionError
 
@@ -35,6 +36,7 @@ ARGUMENTS = {
     "x-qpid-capacity": None,
     "x-qpid-flow-resume-capacity": None,
 }
+NO_LOCAL = "no-local"  # of a queue: it keeps no messages of the connection that has declared it last (Qpid's brokers)
 POLICIES = {"ring": "drop-head", "ring-strict": "drop-head", "self-destruct": "reject-publish", "reject": "reject-publish"}
 BINDING_FILTERS = ("x-filter-jms-selector", "no-local")  # of bindings: which Qpid's clients also ask of the subscription
 
@@ -204,6 +206,8 @@ def queue_declare(session, fields):
     queue = broker.topology.declare_queue(
         connection, name, fields["passive"], fields["durable"], is_owned, fields["auto_delete"], arguments
     )
+    if (fields["arguments"] or {}).get(NO_LOCAL) and not fields["passive"] and not queue.is_stream:
+        needed("broker.local", "no-local").keep_out(broker, queue, session.session)
     if queue.owner is connection and queue not in session.owned:
         session.owned.append(queue)
     broker.consumers.end_unclaimed(queue)

@@ -123,7 +123,7 @@ def dtx_commit(session, fields):
     if branch.doom:
         there.forget(branch)
         return {"status": branch.doom}
-    status = there.commit(branch, session.connection)
+    status = session.publishing(lambda: there.commit(branch, session.connection))
     session.committing = branch if status is None and branch.sender is not None else None
     return False if status is None else {"status": status}
 

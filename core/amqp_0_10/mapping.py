@@ -254,7 +254,7 @@ def complete(session):
     state = session.broker.tables.state
     entries = state[layout.POOL_ENTRIES + 2]
     in_transaction = incoming.transaction is not None
-    outcome = incoming.complete()
+    outcome = session.publishing(incoming.complete)
     state[layout.STATE_LEFT] -= max(entries - state[layout.POOL_ENTRIES + 2], 0)  # a place in a queue counts as a frame
     if outcome == NO_ROOM:
         session.session.hold(session)

@@ -25,6 +25,7 @@ class Protocol(Sending):
     """AMQP 0-10 on a `connection` that begins with its header."""
 
     has_intake = False
+    container_id = ""  # what a peer's connections have in common is not said here (core/broker/local.py)
 
     def __init__(self, connection):
         Sending.__init__(self, connection)

@@ -255,6 +255,11 @@ class Session:
             raise SessionError(RESOURCE_ERROR, "a queue that the message goes to takes no more")
         self.message_done(outcome)
 
+    def publishing(self, publish):
+        """Call `publish()`, which puts messages into queues, for this session's peer (core/broker/local.py). Returns its answer."""
+        local = self.broker.local
+        return publish() if local is None else local.publishing(self.session, publish)
+
     def complete(self):
         """The message of a transfer is whole. Where it has to wait, so has the connection."""
         mapping.complete(self)

@@ -8,10 +8,11 @@ and the batch comes to `accepted` when all are in their queues. A message withou
 refuse one of them, or a limit (transaction_count_max, max-message-size), has it rejected.
 """
 
+from ..broker import local
 from ..errors import CONTENT_TOO_LARGE, RESOURCE_ERROR, ProtocolError
 from ..memory import layout
 from ..outcomes import REFUSED, TAKEN, UNROUTABLE
-from . import no_local, sections
+from . import sections
 from .body import begun
 from .bounds import charge
 from .conditions import INVALID_FIELD, LinkError
@@ -172,7 +173,7 @@ def complete(link):
         return
     work = batch.work
     try:
-        if not no_local.publishing(link.protocol, lambda: work.commit(View(work))):
+        if not local.publishing(link.protocol, lambda: work.commit(View(work))):
             link.protocol.hold(link)
             return
         if work.refused:

@@ -5,6 +5,7 @@ A message of one transfer goes straight from the receive buffer to its blocks, w
 deliveries as may come or be unsettled at a time (bounds.py).
 """
 
+from ..broker import local
 from ..broker.incoming import Incoming
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout, serial
@@ -392,7 +393,7 @@ class IncomingLink(Link):
             return
         state = self.broker.tables.state
         entries = state[layout.POOL_ENTRIES + 2]
-        outcome = no_local.publishing(self.protocol, self.incoming.complete)
+        outcome = local.publishing(self.protocol, self.incoming.complete)
         state[layout.STATE_LEFT] -= max(entries - state[layout.POOL_ENTRIES + 2], 0)  # a place in a queue counts as a frame
         if outcome == NO_ROOM:
             self.protocol.hold(self)

@@ -6,7 +6,7 @@ once; a larger one goes on in several transfers (outgoing.py). Delivery-ids are 
 
 import struct
 
-from ..broker import getting
+from ..broker import getting, local
 from ..broker.numbered import is_held
 from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
@@ -127,7 +127,7 @@ class OutgoingLink(Link):
         broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
         if is_noted:
             self.protocol.places.reserve(self, broker.limits.message_count_max // 8)
-            noted = no_local.Noted(broker, queue, owner)
+            noted = local.Noted(broker, queue, owner)
             noted.consumer = self.consumer
             taken.tests.append(noted.fits)
         if taken.tests:

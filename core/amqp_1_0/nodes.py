@@ -11,6 +11,7 @@ first that fits the name counts; a kind is a word of KINDS. Boards have no such 
 """
 
 from ..access.permissions import CONFIGURE, READ, WRITE, check
+from ..broker import local
 from ..errors import ACCESS_REFUSED, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_LOCKED, ProtocolError
 from . import no_local
 from .addresses import EXCHANGE, LINK, MADE, NAME, OWN, QUEUE, TOPIC, queue_address, subscription_name
@@ -56,7 +57,7 @@ class Reading:
     def keeps_out(self, broker, owner):
         """Have the subscription's queue get no messages of `owner`, None: it gets all."""
         if owner is not None:
-            no_local.keep_out(broker, broker.queues[self.queue], owner)
+            local.keep_out(broker, broker.queues[self.queue], owner)
             self.local = True
 
 

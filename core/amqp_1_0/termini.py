@@ -103,9 +103,6 @@ class Termini:
         self.places = Places(broker.limits)
         self.targets: "dict[Any, Any]" = {}
         self.count = 0  # deliveries of all targets
-        self.local_rules = 0  # of no_local.py, as are the next two
-        self.publisher: "Any" = None  # the protocol whose publish is under way
-        self.has_looked = False
 
     # Links
 

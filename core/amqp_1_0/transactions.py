@@ -13,13 +13,14 @@ discharge is rejected: amqp:transaction:rollback.
 
 import struct
 
+from ..broker import local
 from ..broker.transaction import COPIES_SIZE, Transaction, the_unsettled, whole_tag
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout, serial
 from ..message import reading
 from ..outcomes import MODIFIED, REFUSED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
-from . import composites, dispositions, modified, no_local, types
+from . import composites, dispositions, modified, types
 from .bounds import MESSAGE_MAX
 from .conditions import ILLEGAL_STATE, INVALID_FIELD, ROLLED_BACK, UNKNOWN_ID, LinkError, SessionError
 from .link_in import IncomingLink, Rejected
@@ -119,7 +120,7 @@ class Work(Transaction):
         if self.is_doomed:
             raise Rejected(ROLLED_BACK, "a settled message of the transaction could not be taken (section 4.4.4.1)")
         self.modify()
-        if not no_local.publishing(self.session.session, lambda: self.commit(View(self))):
+        if not local.publishing(self.session.session, lambda: self.commit(View(self))):
             return False
         if self.ours:
             self.settle_ours()

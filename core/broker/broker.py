@@ -98,6 +98,7 @@ class Broker:
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
         self.beyond: "Any" = None  # sessions that live beyond their connection (amqp_0_10/sessions.py)
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
+        self.local: "Any" = None  # local.Local, from the first rule about own messages
         self.growing: "Any" = None  # growing.Growing, from the first content of unknown size
         self.results: "Any" = None  # crossing.Results, from the first message that goes to receivers of another version
         self.contents: "Any" = None  # staging/contents.py, from the first content that is staged

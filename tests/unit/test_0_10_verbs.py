@@ -244,12 +244,31 @@ def test_a_stream_is_read_with_its_offsets():
     assert [body for _, body in peer.transfers()] == [b"1", b"2"]
 
 
-def test_no_local_is_taken_and_has_no_effect():
-    """An argument of message.subscribe of Qpid's clients."""
-    peer = declared()
-    peer.subscribe(arguments={"no-local": True})
-    peer.publish(b"own")
-    assert [body for _, body in peer.transfers()] == [b"own"]
+def test_no_local_keeps_a_connections_own_messages_out_of_its_queue():
+    """An argument of queue.declare of Qpid's clients: for a topic's subscriber with noLocal. Others' messages come, and the peer's own go
+    to other queues; in transactions too, and for a durable queue those of whoever has declared it last."""
+    broker = new_broker()
+    peer, other = Peer(broker), Peer(broker, name=b"other")
+    peer.do("queue_declare", queue="mine", durable=True, arguments={"no-local": True})
+    peer.do("queue_declare", queue="all")
+    for queue in ("mine", "all"):
+        peer.do("exchange_bind", queue=queue, exchange="amq.topic", binding_key="#")
+    peer.do("tx_select")
+    for each, body in ((peer, b"own"), (other, b"other's"), (peer, b"own too")):
+        each.publish(body, key="k", destination="amq.topic")
+    peer.do("tx_commit")
+    for _ in range(3):
+        broker.run()
+    assert [broker.queues[queue].message_count() for queue in ("mine", "all")] == [1, 3]
+    peer.connection.finish()
+    other.do("queue_declare", queue="mine", durable=True, arguments={"no-local": True})
+    other.publish(b"own now", key="k", destination="amq.topic")
+    Peer(broker, name=b"third").publish(b"a third one's", key="k", destination="amq.topic")
+    other.subscribe("mine")
+    assert [body for _, body in other.transfers()] == [b"other's", b"a third one's"]
+    other.do("queue_delete", queue="mine")
+    broker.tick(broker.now + 2000, 1700000000)
+    assert broker.local.rules == 0
 
 
 def test_immediate_wants_a_subscription():

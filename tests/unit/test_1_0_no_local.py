@@ -179,7 +179,7 @@ def test_own_messages_of_a_queue_stay_for_others_and_nothing_is_starved():
     peer.give(performative("detach", handle=1, closed=True))
     for second in (1, 2, 3):
         broker.tick(1000 * second, second)
-    assert queue.rules is None and broker.kept.local_rules == 0
+    assert queue.rules is None and broker.local.rules == 0
     invariants.check(broker.tables)
 
 
