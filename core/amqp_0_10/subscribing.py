@@ -32,7 +32,7 @@ def message_subscribe(session, fields):
     queue = broker.topology.queue(name, session.connection)
     given = fields["arguments"] or {}
     arguments = {each: given[each] for each in given if each not in QPIDS}
-    more = {each: fields[each] for each in ("resume_id", "resume_ttl") if fields[each] is not None}
+    more = {each: fields[each] for each in ("resume_id", "resume_ttl")} if fields["resume_id"] else {}
     test = test_of(broker, given[SELECTOR]) if given.get(SELECTOR) else None
     if fields["acquire_mode"] == NOT_ACQUIRED and not queue.is_stream:
         browsing = session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)

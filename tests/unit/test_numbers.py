@@ -327,7 +327,7 @@ AT_FIRST = (
     ("amqp_1_0/link_in", "Delivery.format=0 IncomingLink.role=False IncomingLink.credit_wanted=0"),
     ("amqp_1_0/link_management", "Responses.role=True Responses.settled=True Responses.writes_all=True"),
     ("amqp_1_0/link_out", "OutgoingLink.role=True OutgoingLink.is_plain_receiver=True"),
-    ("amqp_1_0/no_local", "Noted.is_alone=True"),
+    ("broker/local", "Noted.is_alone=True"),
     (
         "amqp_1_0/nodes",
         "Reading.exclusive=False Reading.ends=False Reading.own=False Reading.bound=False Reading.private=False Reading.local=False",

@@ -308,6 +308,19 @@ public class Jms010Client {
         is("all", other.receive(WAIT_MS));
     }
 
+    void scenario_no_local() throws Exception {
+        Session session = session();
+        Topic topic = session.createTopic("amq.topic/" + told("client") + "-qpid" + ".local");
+        MessageConsumer all = session.createConsumer(topic);
+        // a topic of its own: the client notes noLocal in it
+        MessageConsumer others = session.createConsumer(session.createTopic("amq.topic/" + told("client") + "-qpid" + ".local"), null, true);
+        send(session, topic, "own");
+        is("own", all.receive(WAIT_MS));
+        Session other = connected(told("client") + "-qpid" + "other").createSession(false, Session.AUTO_ACKNOWLEDGE);
+        send(other, other.createTopic("amq.topic/" + told("client") + "-qpid" + ".local"), "other's");
+        is("other's", others.receive(WAIT_MS));
+    }
+
     void scenario_durable_subscription() throws Exception {
         Connection connection = connected(told("client") + "-qpid" + "durable");
         Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
