@@ -33,6 +33,8 @@ ORDER = (
 REQUEST_BESIDE = 64  # octets of an import request beside its items and the name of a virtual host
 VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 
+RARE = ("topic_permissions", "parameters")  # told where there are some
+
 
 def add_arguments(parser):
     """The subcommand's arguments."""
@@ -161,7 +163,8 @@ def load_into(broker, document, host=None):
 
 def counted(loaded):
     """The loaded definitions, in words."""
-    return "loaded " + ", ".join(f"{count} {section}" for section, count in loaded.items())
+    told = {section: count for section, count in loaded.items() if count or section not in RARE}
+    return "loaded " + ", ".join(f"{count} {section.replace('_', ' ')}" for section, count in told.items())
 
 
 def run(options):

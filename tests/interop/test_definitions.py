@@ -127,13 +127,12 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
     theirs, ours = str(tmp_path / "rabbit.json"), str(tmp_path / "leveret.json")
     rabbit.control("export_definitions", theirs)
     output, told = command("definitions", "import", "--to", leveret.url, theirs)
-    assert output == "loaded 3 users, 2 permissions, 2 policies, 6 exchanges, 7 queues, 6 bindings\n"
+    assert output == "loaded 3 users, 2 permissions, 1 topic permissions, 2 policies, 6 exchanges, 7 queues, 6 bindings\n"
     expected = {
         "global_parameters: 1 left out: this broker has no runtime parameters",
-        "parameters: 1 left out: this broker has no runtime parameters",
+        "parameter 'limits' left out: this broker has no runtime parameters of component 'vhost-limits'",
         "permissions: 1 of vhost 'other' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "policies: 1 of vhost 'other' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
-        "topic_permissions: 1 left out: this broker does not look at the routing key for a permission",
         "vhosts: 1 left out ('other'): this broker has one virtual host, and '/' was chosen (--vhost)",
         "policy 'ha' left out: this broker does not serve ha-mode",
         "policy 'ttl': loaded without ha-mode, which this broker does not serve",
@@ -141,7 +140,10 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
     assert set(told.replace("leveret definitions: ", "").splitlines()) == expected
     command("definitions", "export", "--from", leveret.url, ours)
     there, here = (json.load(open(path, encoding="utf-8")) for path in (theirs, ours))
-    wanted = {section: of_vhost(there, section) for section in ("users", "permissions", "exchanges", "queues", "bindings", "policies")}
+    wanted = {
+        section: of_vhost(there, section)
+        for section in ("users", "permissions", "topic_permissions", "exchanges", "queues", "bindings", "policies")
+    }
     wanted["policies"] = [item for item in wanted["policies"] if item["name"] != "ha"]
     del [item for item in wanted["policies"] if item["name"] == "ttl"][0]["definition"]["ha-mode"]
     for section, items in wanted.items():
