@@ -115,6 +115,7 @@ class World:
     def start(self):
         rule_time()
         self.bridge = Bridge(None, self.settings, self.said.append, self.here, self.cables)
+        rule_time()  # what the bridge has imported just now reads the clock too
         self.bridge.mover.retry_ms = 20
         return self.bridge
 
