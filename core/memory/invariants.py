@@ -144,6 +144,7 @@ STATE = (
     ("KEPT_HEAD", (NONE, NONE)),
     ("KEPT_TAIL", LINK),
     ("KEPT_CHANNEL", LINK),
+    ("REPLACED", COUNT),
 )
 
 
