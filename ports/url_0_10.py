@@ -26,7 +26,8 @@ class Url010(Url):
         """The log-in arguments of core's AMQP 0-10 Client, by name."""
         login: "dict[str, Any]" = Url.login(self)
         login["mechanism"] = MECHANISMS[self.auth]
-        login["nonce"] = ("%08x%08x%08x" % (getrandbits(30), getrandbits(30), getrandbits(30))).encode("ascii")
+        if self.auth == "scram-sha-256":
+            login["nonce"] = ("%08x%08x%08x" % (getrandbits(30), getrandbits(30), getrandbits(30))).encode("ascii")
         if self.virtual_host == "/":
             login["virtual_host"] = ""  # Qpid's brokers have a default one, which has no such name
         return login

@@ -13,6 +13,7 @@ from ..shim import const, quicker, same
 
 _RECORD_SIZE = const(33)  # octets of a message's record before its places (log/flat_records.py), and of each place
 _PLACE_SIZE = const(12)
+_IN_C = const(65728)  # LIMIT_REMEMBERS, LIMIT_LATEST, LIMIT_GROUPS: what only C looks at
 _levels = part("memory.levels")  # boards without x-max-priority do not carry it
 to_level = _levels and _levels.to_level
 
@@ -129,6 +130,8 @@ def may_push(messages, entries, queues, state, routes, route_targets, slot, expi
             if plain > answer:
                 answer = plain
         limits = queues[queue + QUEUE_LIMITS]
+        if limits & _IN_C:
+            return 0
         if plain > 2:
             if durable == 0 and routes[slot + ROUTE_COUNT] > 1:
                 return 0  # `fits` looks at durable messages alone

@@ -2,6 +2,7 @@
 
 import random
 
+import peer_0_10
 import pytest
 from peer import content, encoded
 from test_homes import said
@@ -139,3 +140,17 @@ def test_values_of_messages_that_are_gone_are_forgotten_in_c():
         for value in (number, number - 5):
             assert value < 0 or latest.newest(latest.key_of("w%d" % value)) is not None
     assert latest.table.fresh <= 2 * 7 + 17
+
+
+def test_what_0_10_publishes_without_c_is_remembered_and_replaced_too(monkeypatch):
+    """Its hot path is none of C's: queues whose rules C keeps take no publish from it unread."""
+    monkeypatch.setattr(engine, "chosen", c_accel.Engine)
+    broker = peer_0_10.new_broker()
+    peer = peer_0_10.Peer(broker)
+    assert broker.tables.engine.name == "C"
+    for name, argument, given in (("latest", "x-last-value-key", "k"), ("ids", "x-deduplication", 100), ("groups", "x-group-key", "k")):
+        peer.do("queue_declare", queue=name, arguments={argument: given})
+        for number in range(4):
+            header = {"application_headers": {"k": "v"}, "message_id": b"0123456789abcdef"}
+            peer.publish(b"%d" % number, key=name, header=header)
+    assert [broker.queues[name].message_count() for name in ("latest", "ids", "groups")] == [1, 1, 4]

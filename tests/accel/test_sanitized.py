@@ -17,6 +17,7 @@ FILES = (
     "test_framing.py",
     "test_gets_in_c.py",
     "test_large.py",
+    "test_latest.py",
     "test_letters_same.py",
     "test_matching.py",
     "test_reading.py",

@@ -54,6 +54,8 @@ def test_the_urls_of_amqp_0_10():
     assert isinstance(other, Url010) and (other.place(), other.tls["name"], other.login()) == ("other:5", "other", url.login())
     assert url.tls["name"] == "host"
     assert read_url("amqp://host/?protocol=0-10&auth=anonymous").login()["mechanism"] == "ANONYMOUS"
+    scram = [read_url("amqp://host/?protocol=0-10&auth=scram-sha-256").login() for _ in range(2)]
+    assert scram[0]["mechanism"] == "SCRAM-SHA-256" and len(scram[0]["nonce"]) == 24 and scram[0]["nonce"] != scram[1]["nonce"]
     external = read_url("amqps://host/?auth=external&cert=c&key=k&protocol=0-10").login()
     assert external["mechanism"] == "EXTERNAL" and external["virtual_host"] == ""
     with pytest.raises(ValueError, match="protocol=0-10 it can be"):

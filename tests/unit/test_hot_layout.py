@@ -6,7 +6,7 @@ from leveret.core.log import flat_records, message_record
 from leveret.core.memory import hot, layout
 
 OF_THE_LOG = {"RECORD_SIZE": flat_records, "PLACE_SIZE": message_record}
-OWN = ("DEPTH_MAX", "NEAR", "SPREAD", "STEPS", "HEAD", "OVERHEAD", "END", "HEADER_HEAD")
+OWN = ("DEPTH_MAX", "NEAR", "SPREAD", "STEPS", "HEAD", "OVERHEAD", "END", "HEADER_HEAD", "IN_C")
 
 
 def constants(module):
@@ -24,3 +24,8 @@ def test_hot_constants_are_the_logs_or_their_own():
         for name, number in constants(module):
             assert not hasattr(layout, name), name
             assert name in OWN or number == getattr(OF_THE_LOG[name], name), name
+
+
+def test_what_only_c_looks_at_are_the_limits_that_only_its_engine_sets():
+    named = dict(constants(publish))
+    assert not named or named["IN_C"] == layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS
