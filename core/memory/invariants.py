@@ -1,151 +1,16 @@
 """Invariants of a broker's tables between two steps: every redundant number is compared with its source.
 
 `check(tables)` raises Wrong with the record, the field, the value wanted and the actual value. It walks everything: tests call it after
-each step, a broker that serves never does, and no board carries it. A new field is a row of FIELDS; where other numbers determine it, also
-a line of the function for its list or its sum.
+each step, a broker that serves never does, and no board carries it. A new field is a row of field_ranges.py; where other numbers
+determine it, also a line of the function for its list or its sum.
 """
 
 from . import layout
+from .field_ranges import FIELDS, STATE
 
 NONE = layout.NONE
-MASK = layout.MASK
 SPREAD = 2533  # of channels in the index of tags, as in hot.py and hot.h: with another number no indexed delivery is where it has to be
 SIZES = (layout.MESSAGE_ROUTE, layout.MESSAGE_PROPERTIES, layout.MESSAGE_BODY)  # octets of the parts of a message's chain
-FLAG = (0, 1)
-COUNT = (0, MASK)
-LINK = (NONE, MASK)
-ANY = (-MASK - 1, MASK)
-
-# record -> (field, (least value, largest value))
-FIELDS = {
-    "MESSAGE": (
-        ("FIRST", LINK),
-        ("LAST", LINK),
-        ("ROUTE", COUNT),
-        ("PROPERTIES", COUNT),
-        ("BODY", COUNT),
-        ("FILLED", COUNT),
-        ("BLOCKS", COUNT),
-        ("REFERENCES", COUNT),
-        ("ARRIVED", COUNT),
-        ("SEGMENT", COUNT),
-        ("KIND", COUNT),
-        ("LIFETIME", ANY),
-    ),
-    "ENTRY": (
-        ("MESSAGE", COUNT),
-        ("NEXT", LINK),
-        ("PREVIOUS", LINK),
-        ("POSITION", COUNT),
-        ("QUEUE", COUNT),
-        ("REDELIVERED", LINK),
-        ("TAG", ANY),
-        ("CONSUMER", (layout.RETURNING, MASK)),
-        ("DEADLINE", ANY),
-    ),
-    "QUEUE": (
-        ("HEAD", LINK),
-        ("TAIL", LINK),
-        ("LENGTH", COUNT),
-        ("UNSETTLED", COUNT),
-        ("BLOCKS", COUNT),
-        ("POSITION", COUNT),
-        ("OCTETS", COUNT),
-        ("PLAIN", (layout.NOT_PLAIN, layout.PLAIN_STREAM)),
-        ("CONSUMERS", COUNT),
-        ("ACTIVE", FLAG),
-        ("NEXT_ACTIVE", LINK),
-        ("TURN", COUNT),
-        ("IDENTITY", COUNT),
-        ("LOGGED", COUNT),
-        ("LOGGED_HIGH", LINK),
-        ("LIMITS", (0, 255 | 255 << layout.LIMIT_HIGHEST | layout.LIMIT_GROUPS)),
-        ("TTL", LINK),
-        ("LENGTH_MAX", LINK),
-        ("OCTETS_MAX", LINK),
-        ("RETURNED", LINK),
-        ("RETURNING", COUNT),
-    ),
-    "CHANNEL": (
-        ("UNSETTLED_HEAD", LINK),
-        ("UNSETTLED_TAIL", LINK),
-        ("UNSETTLED", COUNT),
-        ("TAG", COUNT),
-        ("TAG_HIGH", COUNT),
-        ("PREFETCH", ANY),
-        ("CONFIRM", FLAG),
-        ("PUBLISHED", COUNT),
-        ("PUBLISHED_HIGH", COUNT),
-        ("PLAIN", (0, 2)),
-        ("COUNTED", (0, 0)),
-        ("NEXT_COUNTED", LINK),
-        ("NUMBER", (0, 0xFFFF)),
-        ("COUNTED_FROM", COUNT),
-        ("CONSUMERS", LINK),
-        ("INDEXED", LINK),
-    ),
-    "CONSUMER": (
-        ("QUEUE", COUNT),
-        ("CHANNEL", COUNT),
-        ("CREDIT", (0, layout.CREDIT_UNLIMITED)),
-        ("NO_ACK", FLAG),
-        ("MODE", FLAG),
-        ("NEXT", LINK),
-    ),
-}
-
-# The state table: its single numbers. LEFT goes below 0 in a turn that did more than it had.
-STATE = (
-    ("BLOCK_SIZE", COUNT),
-    ("CURSOR_BLOCK", LINK),
-    ("CURSOR_OFFSET", COUNT),
-    ("PUBLISHED", COUNT),
-    ("DELIVERED", COUNT),
-    ("SETTLED", COUNT),
-    ("SETTLED_LIST", LINK),
-    ("ACTIVE_HEAD", LINK),
-    ("ACTIVE_TAIL", LINK),
-    ("SECONDS", COUNT),
-    ("COUNTED_HEAD", (NONE, NONE)),
-    ("AT", COUNT),
-    ("END", COUNT),
-    ("SIZE", COUNT),
-    ("FRAME_MAX", COUNT),
-    ("NUMBERS", COUNT),
-    ("USER", COUNT),
-    ("CONTENT_MAX", COUNT),
-    ("PROPERTIES_MAX", COUNT),
-    ("ROUTE_EPOCH", COUNT),
-    ("ROUTE_SLOTS", COUNT),
-    ("ROUTE_LAST", COUNT),
-    ("ROUTE_OCTETS", COUNT),
-    ("ROUTE_TARGETS", COUNT),
-    ("LOG_ROOM", ANY),
-    ("LOGGED_HEAD", (NONE, NONE)),
-    ("LOGGED_TAIL", LINK),
-    ("LOGGED_OCTETS", (0, 0)),
-    ("LOGGED_COUNT", (0, 0)),
-    ("NOW", COUNT),
-    ("EXPIRED", COUNT),
-    ("DROPPED_HEAD", COUNT),
-    ("REJECTED", COUNT),
-    ("REDELIVERED", COUNT),
-    ("LOGGED_PLACES", (0, 0)),
-    ("TAGS", COUNT),
-    ("TAG_MASK", COUNT),
-    ("UPTIME", COUNT),
-    ("DUE", COUNT),
-    ("LEFT", ANY),
-    ("KIND", COUNT),
-    ("LIFETIME", ANY),
-    ("ALTERNATE", COUNT),
-    ("WAY", (NONE, NONE)),
-    ("KEEP", COUNT),
-    ("KEPT_HEAD", (NONE, NONE)),
-    ("KEPT_TAIL", LINK),
-    ("KEPT_CHANNEL", LINK),
-    ("REPLACED", COUNT),
-)
 
 
 class Wrong(Exception):
