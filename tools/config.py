@@ -154,10 +154,13 @@ kind | node-kind | "queue" | | queue (classic), quorum, stream, or an exchange o
 
 
 def read(path):
-    """The settings of the file at `path` by name, looked at each by itself; {} without a file. Raises UsageError."""
+    """The settings of the file at `path` by name, looked at each by itself; {} without a file. `path` may hold them already
+    (tools/fleet.py's Filled). Raises UsageError."""
     if not path:
         return {}
-    settings = read_toml(path, "the configuration file {path} cannot be read: {reason}")
+    settings = getattr(path, "settings", None)
+    if settings is None:
+        settings = read_toml(path, "the configuration file {path} cannot be read: {reason}")
     told(FILE.check, settings, path=path)
     return settings
 

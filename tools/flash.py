@@ -1,6 +1,7 @@
 """`leveret flash`: puts the broker on a board, starts it, and says where it can be reached.
 
     leveret flash --board pico_w --port /dev/ttyACM0 [--wifi SSID] [--config gateway.toml] [--dry-run | --check | --update]
+    leveret flash --all --fleet boards.csv [--config gateway.toml] ...      every board that is plugged in (flash_all.py)
 
 What is on the board and right stays: a second flash copies only what changed. Without --wifi and --config the settings on the board stay.
 Everything is compiled and checked first; until then, and when something does not fit, nothing on the board is changed. Then the files
@@ -12,10 +13,14 @@ broker or none, and the same command completes it.
 --update brings this version beside the one that runs, in a folder of its own; the board tries it, keeps it once its broker has served, and
 is back at the version before when it does not come up in three starts. Settings stay as they are; the code takes twice its flash.
 
+--all flashes the boards of --fleet, a CSV file, that are plugged in, one after the other: a row for each with its name and id
+(machine.unique_id) or port; board, wifi, wifi_password where they differ, and keys of your own, which the --config file names as
+${COLUMN}. What was done is added to the record FILE.csv.record.csv; a board that the fleet does not have is left as it was.
+
 Exit status: 0 done (--check: board and computer agree), 1 it was flashed and the broker does not answer, or --check found a difference,
 2 wrong
 arguments or settings, 3 the port is absent, busy or was unplugged, 4 the board is not one that this can be put on (another board, an old
-MicroPython, too little flash).
+MicroPython, too little flash). --all: 1 when any board that is plugged in was not done.
 """
 
 import argparse
@@ -35,6 +40,7 @@ READY_S = 60
 ANSWER_S = 10
 SAID = "leveret: "
 REBOOT = "soft reboot"
+said: list = []  # (is a complaint, sentence): all of this board's
 READY, CANNOT_START = "ready ", "cannot start: "
 AMQP = b"AMQP\x00\x00\x09\x01"
 
@@ -46,14 +52,20 @@ class Unsuitable(Exception):
 def add_arguments(parser):
     """The subcommand's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n".join(__doc__.strip().split("\n")[4:])
-    parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards.names())}")
+    parser.epilog = "\n".join(__doc__.strip().split("\n")[5:])
+    parser.add_argument("--board", metavar="NAME", help=f"one of {', '.join(boards.names())}; needed but with --all")
     parser.add_argument("--port", help="where it is plugged in, as /dev/ttyACM0; with --dry-run it may be left out")
     parser.add_argument(
         "--wifi", metavar="SSID", help=f"the Wi-Fi network to join; its password is asked, or taken from {flash_settings.PASSWORD_VARIABLE}"
     )
     parser.add_argument("--wifi-password-file", metavar="FILE", help="a file whose first line is the Wi-Fi password")
     parser.add_argument("--config", metavar="FILE", help="TOML: [limits], [[user]], [board] (see boards/README.md)")
+    parser.add_argument("--all", action="store_true", help="flash every board of --fleet that is plugged in")
+    parser.add_argument(
+        "--fleet", metavar="FILE", help="with --all, CSV: a row for each board, with the columns name, id or port, and its keys"
+    )
+    parser.add_argument("--record", metavar="FILE", help="with --all: what was done, a line for each board (default: FLEET.record.csv)")
+    parser.set_defaults(name=None, wifi_password=None, facts=None)  # of one board, by flash_all.py, and by what answers
     parser.add_argument("--force", action="store_true", help="take the board for this one, whatever its name and its heap are")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
@@ -65,10 +77,12 @@ def add_arguments(parser):
 
 
 def say(sentence):
+    said.append((False, sentence))
     print(sentence, flush=True)
 
 
 def complain(sentence):
+    said.append((True, sentence))
     print("leveret flash: " + sentence, file=sys.stderr, flush=True)
 
 
@@ -246,7 +260,7 @@ def see_code(place, board, options, facts):
 
 def look(place, board, options):
     """(Facts, {path: (sha256, size)}, Files wanted with the settings, the settings). Raises Unsuitable, UsageError."""
-    facts = place.facts()
+    facts = options.facts = place.facts()
     check_facts(facts, board, options.port, options.force)
     files = plan(board, facts.architecture in flash_files.MACHINE_CODE)
     names = [file.path for file in files if not file.path.startswith(flash_files.LIBRARY)] + [flash_files.SETTINGS]
@@ -425,17 +439,37 @@ def stage(board, directory):
     return 0
 
 
+def check_interpreter(board):
+    """Raise Unsuitable for a board that runs no MicroPython."""
+    if board.interpreter != "micropython":
+        raise Unsuitable(
+            f"{board.name} runs CPython: install Leveret there with `pip install .` in its folder, and start it with `leveret serve`"
+        )
+
+
+def check_tools():
+    """Raise UsageError unless mpremote is there."""
+    try:
+        import mpremote  # noqa: F401 - looked for before the work
+    except ImportError:
+        raise UsageError("mpremote is not installed: pip install '.[flash]' in Leveret's folder") from None
+
+
 def run(options):
-    """Flash a board; the exit status."""
+    """Flash a board, or all; the exit status."""
+    if options.all:
+        from . import flash_all
+
+        return flash_all.run(options)
+    beside = next((name for name in ("fleet", "record") if getattr(options, name) is not None), None)
+    if beside or options.board is None:
+        raise UsageError(f"--{beside} is for --all" if beside else "--board is missing: which board it is, as pico_2_w")
     try:
         board = boards.load(options.board)
     except boards.BoardError as error:
         raise UsageError(str(error)) from None
     try:
-        if board.interpreter != "micropython":
-            raise Unsuitable(
-                f"{board.name} runs CPython: install Leveret there with `pip install .` in its folder, and start it with `leveret serve`"
-            )
+        check_interpreter(board)
         if options.stage:
             return stage(board, options.stage)
         if options.port is None:
@@ -444,10 +478,7 @@ def run(options):
             files = plan(board, board.architecture in flash_files.MACHINE_CODE)
             show(files + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
             return 0
-        try:
-            import mpremote  # noqa: F401 - looked for before the work
-        except ImportError:
-            raise UsageError("mpremote is not installed: pip install '.[flash]' in Leveret's folder") from None
+        check_tools()
         return with_board(board, options)
     except (Unsuitable, flash_files.CompileFailed) as error:
         complain(str(error))

@@ -43,8 +43,13 @@ try:
     from leveret.flashed import DIGEST as d
 except Exception:  # what stands there may be anybody's
     d = ""
+try:
+    import machine, binascii
+    u = binascii.hexlify(machine.unique_id()).decode()
+except Exception:  # not every interpreter has a chip with one
+    u = ""
 m = getattr(i, "_machine", sys.platform)
-print(repr((i[0], tuple(i[1])[:3], m, getattr(i, "_mpy", 0), os.getcwd(), s[0], s[2], s[3], d, gc.mem_alloc() + gc.mem_free())))
+print(repr((i[0], tuple(i[1])[:3], m, getattr(i, "_mpy", 0), os.getcwd(), s[0], s[2], s[3], d, gc.mem_alloc() + gc.mem_free(), u)))
 """
 
 # Hashes what is asked for and names what else lies below a directory, in pieces that fit a small heap.
@@ -89,10 +94,11 @@ class BoardFailed(Exception):
 
 class Facts:
     """The description that a board gives. `root` is where it starts; `free` and `size` octets of its file system, in blocks of `block`;
-    `heap`: octets of its heap, with what it may grow by."""
+    `heap`: octets of its heap, with what it may grow by; `id`: machine.unique_id() as hexadecimal digits, "" where there is none."""
 
     def __init__(self, answer):
-        self.name, self.version, self.machine, mpy, self.root, self.block, blocks, free, self.digest, self.heap = answer
+        self.name, self.version, self.machine, mpy, self.root, self.block, blocks, free, self.digest, self.heap = answer[:10]
+        self.id = answer[10] if len(answer) > 10 else ""
         self.mpy_version = mpy & 0xFF
         index = mpy >> 10 & 0xF
         self.architecture = ARCHITECTURES[index] if index < len(ARCHITECTURES) else "?"

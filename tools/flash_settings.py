@@ -31,19 +31,20 @@ HIDDEN = "(not asked for)"
 # What a board must carry (boards/<NAME>/board.toml) for a setting.
 NEEDED = {"serial": "link", "listen": "tcp", "store": "log", "bridges": "bridge"}
 USER_KEYS = ("tags", "configure", "write", "read")
+_asked: dict = {}  # network: its password, asked once for all boards of a run
 
 
 def wanted(board, options, existing):
     """The settings as a dict. `existing`: those on the board, or None. Raises UsageError."""
     if existing is not None and not options.wifi and not options.config:
-        return existing
+        return dict(existing, name=options.name) if options.name else existing
     table = config.read(options.config).get("board", {})
     board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
     settings = {
         "board": board.name,
-        "name": table.get("name", board.name.replace("_", "-")),
+        "name": options.name or table.get("name", board.name.replace("_", "-")),
         "limits": limits(board, options.config),
         "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0),
     }
@@ -167,6 +168,8 @@ def stored_users(path, board, existing):
 
 def wifi_password(options, existing):
     """The password of the network. Raises UsageError."""
+    if options.wifi_password:
+        return options.wifi_password
     if PASSWORD_VARIABLE in os.environ:
         return os.environ[PASSWORD_VARIABLE]
     if options.wifi_password_file:
@@ -187,7 +190,9 @@ def wifi_password(options, existing):
             f"or name a file with "
             "--wifi-password-file"
         )
-    return getpass.getpass(f"password of the Wi-Fi network {options.wifi}: ")
+    if options.wifi not in _asked:
+        _asked[options.wifi] = getpass.getpass(f"password of the Wi-Fi network {options.wifi}: ")
+    return _asked[options.wifi]
 
 
 def file_of(settings):

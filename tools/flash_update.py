@@ -61,7 +61,7 @@ def check_room(facts, difference, there, board, port):
 def work(place, board, options):
     """Bring the version, have the board try it, and wait until it is kept; the exit status. Raises what it meets."""
     place.enter()
-    facts = place.facts()
+    facts = options.facts = place.facts()
     check_facts(facts, board, options.port, options.force)
     starters = flash_files.starters()
     names = [file.path for file in starters] + [flash_files.SETTINGS, flash_files.SLOT, flash_files.SLOT_NEW]

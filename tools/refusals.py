@@ -233,6 +233,11 @@ ADVICE = (
     ("tools/bridge", "", "Change the command line as the sentence says; `leveret bridge --help` lists the options."),
     ("tools/board", "", "Change the `[board]` table of the file, or the limits; tools/SETTINGS.md shows them."),
     ("tools/flash", "", "Do as the sentence says and run the same command again: what is on the board stays right until then."),
+    (
+        "tools/fleet.py",
+        "",
+        "Change that line of the CSV file, or the text of the `--config` file, and run the same command again (boards/README.md).",
+    ),
     ("tools/attach", "", "Change the command line as the sentence says; ports/SERIAL.md shows the usual one."),
     ("tools/password.py", "", "Run the command again."),
     ("tools/file", "", "Change the command line as the sentence says; `leveret file send --help` and `receive --help` list the options."),
