@@ -108,6 +108,7 @@ class Gateway:
         if wanted["serial"] is not None:
             self._open_line(wanted["serial"])
         self._open_network()
+        self._open_page()
         if "slots" in sys.modules:  # boot.py has put this version on trial
             from .trial import Trial
 
@@ -135,6 +136,14 @@ class Gateway:
         # The peer at the other end of our cable is as near as loopback: guest may log in.
         self.loop.add(stream, line.new_link(lambda: admitted(Connection(self.broker, stream.name, True)), baud, self.limits))
         say(READY + "serial %s at %d baud" % (stream.name, baud))
+
+    def _open_page(self):
+        """Answer `leveret status`, on boards that carry that."""
+        try:
+            from . import status_page
+        except ImportError:
+            return
+        self.broker.page = status_page.Page(self)
 
     def _open_network(self):
         wanted = self.wanted
@@ -260,11 +269,13 @@ def start():
             watchdog.rest()
         return Gateway(wanted)
     except CannotStart as error:
-        say(CANNOT_START + str(error))
+        reason = str(error)
     except MemoryError:
-        say(CANNOT_START + "there is not enough memory: make the limits smaller")
+        reason = "there is not enough memory: make the limits smaller"
     except Exception as error:  # the console tells any error, and the prompt comes
-        say(CANNOT_START + "%s: %s" % (type(error).__name__, error))
+        reason = "%s: %s" % (type(error).__name__, error)
+    say(CANNOT_START + reason)
+    resets.note(CANNOT_START + reason)
     return None
 
 

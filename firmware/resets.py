@@ -1,6 +1,7 @@
 """Why the board started lately: a line for each start and for each error that ended the broker, in a file that keeps the newest.
 
-A line is "seconds since 1970, a space, and a sentence"; before NTP the seconds are the newest known time (clock.py).
+A line is "seconds since 1970, a space, and a sentence"; before NTP the seconds are the newest known time (clock.py). The sentence of a
+start is "start 12: the watchdog ...", of the twelfth since this file was begun. `leveret status` shows them (status_page.py).
 """
 
 import os
@@ -47,6 +48,15 @@ def lines(path=PATH):
         return []
 
 
+def starts(kept=None):
+    """How often the board has started, by the newest line that says so; 0: none does."""
+    for line in reversed(lines() if kept is None else kept):
+        words = line.split(" ", 3)
+        if len(words) > 2 and words[1] == "start" and words[2][:-1].isdigit():
+            return int(words[2][:-1])
+    return 0
+
+
 def note(sentence):
     """Keep a sentence. A file that cannot be written is not told: what is noted here matters less than what goes on."""
     kept = lines()[1 - KEPT :] + ["%d %s" % (seconds(), sentence[:SIZE_MAX].replace("\n", " "))]
@@ -60,7 +70,7 @@ def note(sentence):
 
 def started():
     """Note a start."""
-    note("started: " + cause())
+    note("start %d: %s" % (starts() + 1, cause()))
 
 
 def failed(error):

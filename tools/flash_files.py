@@ -33,7 +33,7 @@ MACHINE_CODE = ("armv6m", "armv7emsp", "xtensawin")  # the viper form is for 32-
 FIRMWARE = ("firmware/gateway.py", "firmware/watchdog.py")
 FIRMWARE_OF_PART = {
     "log": ("firmware/keeping.py", "ports/store_littlefs.py", "ports/store_flash.py"),
-    "link": ("firmware/line.py",),
+    "link": ("firmware/line.py", "firmware/status_page.py"),
     "tcp": ("firmware/interface.py", "firmware/clock.py"),
     "bridge": ("firmware/uplink.py",),
 }

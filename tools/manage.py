@@ -22,7 +22,11 @@ TIMEOUT_MS = 20000
 
 
 class ManageFailed(Exception):
-    """The error of the broker, or of the connection to it; one sentence."""
+    """The error of the broker, or of the connection to it; one sentence. `condition`: the broker's (core/errors.py), 0: none."""
+
+    def __init__(self, text, condition=0):
+        super().__init__(text)
+        self.condition = condition
 
 
 class Manager:
@@ -55,7 +59,7 @@ class Manager:
             raise ManageFailed(str(error)) from None
         answer = json.loads(body)
         if not answer["ok"]:
-            raise ManageFailed(answer["error"])
+            raise ManageFailed(answer["error"], answer.get("condition", 0))
         return answer
 
     def own_name(self):

@@ -96,6 +96,7 @@ class Broker:
         self.turns = 0  # of these, in this round
         self.places = Places(self)
         self.services = {MANAGEMENT: self.manage}  # in-process consumers of reserved addresses, by routing key of the default exchange
+        self.page: "Any" = None  # a board's own answer, and all of management in a build without it (firmware/status_page.py)
         self.beyond: "Any" = None  # sessions that live beyond their connection (amqp_0_10/sessions.py)
         self.kept: "Any" = None  # what a family keeps of its peers between two connections (amqp_1_0/termini.py)
         self.local: "Any" = None  # local.Local, from the first rule about own messages
@@ -504,7 +505,7 @@ class Broker:
         (None, UNROUTABLE) where this build has no management. A request takes milliseconds: its connection's turn is over, and no
         connection behind it has a turn in this round."""
         self.turns = 0
-        management = part("management.requests")
+        management = part("management.requests") or self.page
         if management is None:
             return None, UNROUTABLE
         answered = management.answer(self, user, message, before)

@@ -11,6 +11,7 @@ users is durable before it leaves.
     definitions {"after"}       RabbitMQ's JSON, page by page (administrator)
     import {"definitions", "vhost"}     loads those of that virtual host (default: the broker's own); "rest": [section, items done] where
                                 the answer was full, or a turn's work done, before the end (administrator)
+    board                       of a board itself, on boards: heap, starts (firmware/status_page.py); the overview says "board": true there
     bridge, report-bridge, bridges      of and for bridges: core/bridge/requests.py
     set-policy {"name", "pattern", "definition", "priority", "apply-to"}, remove-policy {"name"}     (administrator, policymaker)
     remove-user {"name"}, clear-topic-permissions {"name"} of a user, remove-operator-policy {"name"}      (administrator)
@@ -141,6 +142,8 @@ def perform(broker, user, message):
         size = broker.tables.messages[message + layout.MESSAGE_BODY]
         request = parsed(broker.tables.octets(message, broker.tables.size_of(message) - size, size))
         row = REQUESTS.get(request.get("request")) or broker.beyond and broker.beyond.requests.get(request.get("request"))
+        if row is None and broker.page is not None and request["request"] == "board":
+            row = (broker.page.tell, READERS, NOTHING)
         if row is None:
             raise ValueError("there is no request %s; there are %s" % (json_text(request.get("request")), ", ".join(sorted(REQUESTS))))
         action, tags, of_log = row
@@ -247,6 +250,8 @@ def send(broker, made):
 def tell_overview(broker, request):
     """The whole overview."""
     head = {"ok": True, "overview": overview.overview(broker)}
+    if broker.page is not None:
+        head["board"] = True
     return answer_pages.page(head, overview.sections(broker), request.get("after"), broker.limits.management_size_max)
 
 

@@ -492,14 +492,17 @@ def test_the_reasons_of_the_last_starts_are_kept(board, capsys, monkeypatch):
     machine = sys.modules["machine"]
     machine.PWRON_RESET, machine.WDT_RESET, machine.reset_cause = 1, 3, lambda: 3
     gateway.main()
-    assert [line.split(" ", 1)[1] for line in resets.lines()] == ["started: the watchdog: the broker stood still"]
+    absent = "cannot start: there is no settings.json on this board: run `leveret flash`, which writes it"
+    assert [line.split(" ", 1)[1] for line in resets.lines()] == ["start 1: the watchdog: the broker stood still", absent]
     machine.reset_cause = lambda: 77
     monkeypatch.setattr(gateway, "start", lambda: types.SimpleNamespace(step=lambda: 1 // 0, stop=lambda: None))
     for _ in range(resets.KEPT):
         with pytest.raises(ZeroDivisionError):
             gateway.main()
     kept = [line.split(" ", 1)[1] for line in resets.lines()]
-    assert kept == ["started: cause 77", "ended by ZeroDivisionError: integer division or modulo by zero"] * (resets.KEPT // 2)
+    ends = "ended by ZeroDivisionError: integer division or modulo by zero"
+    assert kept == [text for number in range(6, 10) for text in ("start %d: cause 77" % number, ends)]
+    assert resets.starts() == 9 and resets.starts(["5 started: the power came", "8 ended by start 7: x"]) == 0
     assert abs(int(resets.lines()[-1].split()[0]) - seconds()) < 60
 
 
