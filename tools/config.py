@@ -6,7 +6,7 @@ A mistake is one sentence that names the file, the key and what is allowed; an u
 
 import os
 
-from leveret.core.access import passwords, permissions
+from leveret.core.access import passwords, permissions, topic_permissions
 from leveret.core.amqp_1_0 import nodes
 from leveret.core.broker.policies import PATTERN_SIZE_MAX, Policy
 from leveret.core.errors import ProtocolError
@@ -28,6 +28,13 @@ MEMORY_MAX = "memory_max"  # in [limits]: what all of them together may take
 def is_name(value):
     """True for what a virtual host may be called."""
     return isinstance(value, str) and 0 < len(value.encode()) <= 255 and value.isprintable()
+
+
+def is_topics(value):
+    """True for tables with write and read, by names of exchanges."""
+    return isinstance(value, dict) and all(
+        isinstance(each, dict) and set(each) == {"write", "read"} and is_texts(list(each.values())) for each in value.values()
+    )
 
 
 def limit(unit, words):
@@ -63,6 +70,7 @@ KINDS = {
     "password": passing("a text", lambda value: isinstance(value, str) and value != "", USER_PASSWORD),
     "tags": passing('a list of words, as ["administrator"]', is_texts),
     "permission": passing("a regular expression", lambda value: value is not None),
+    "topics": passing('{ EXCHANGE = { write = "a regular expression", read = "another" } }', is_topics),
     "policy-name": passing("a name", lambda value: isinstance(value, str), POLICY),
     "pattern": passing("a regular expression", lambda value: isinstance(value, str), POLICY),
     "node-pattern": passing("a regular expression", lambda value: isinstance(value, str)),
@@ -112,6 +120,8 @@ tags | tags | [] | | of {", ".join(TAGS)}
 configure | permission | | | names that the user may declare and delete; left out, as the others: none
 write | permission | | | names that it may publish to and bind
 read | permission | | | names that it may consume and bind from
+topic_permissions | topics | | at most {topic_permissions.EXCHANGES_MAX} | keys that it may publish (write) and bind (read), by topic
+ exchange: `{{ "amq.topic" = {{ write = "^{{username}}[.]", read = "" }} }}`
 """,
         KINDS,
     ),
@@ -330,8 +340,9 @@ def read_at_start(path):
     return {key: settings.get(key) for key in ("listen", "http", "events", "log_level", "vhost", "vhost_aliases", "limits", "data", "node")}
 
 
-def user(path, table, limits):
-    """The User of a [[user]] table; a password in the clear takes `password_rounds` of calculation. Raises UsageError."""
+def user(path, table, limits, host=None):
+    """The User of a [[user]] table; a password in the clear takes `password_rounds` of calculation. `host`: the virtual host, None: the
+    file's. Raises UsageError."""
     name = table.get("name")
     values = told(USER.full, table, path=path, user=name)
     rights = [values[key] for key in ("configure", "write", "read")]
@@ -340,6 +351,13 @@ def user(path, table, limits):
         made = permissions.User(name, _stored(values, limits), values["tags"], granted, limits.granted_count_max, pattern_size_max(limits))
     except ValueError as error:
         raise UsageError(f"{path}: user {name!r}: {error}") from None
+    try:
+        rows = {exchange: (each["write"], each["read"]) for exchange, each in (values["topic_permissions"] or {}).items()}
+        if any(len(exchange.encode()) > topic_permissions.TEXT_MAX for exchange in rows):
+            raise ValueError(f"an exchange's name has at most {topic_permissions.TEXT_MAX} octets")
+        made.topics = topic_permissions.Topics(made, virtual_host(path)[0] if host is None else host, rows) if rows else None
+    except ValueError as error:
+        raise UsageError(f"{path}: user {name!r}: topic_permissions: {error}") from None
     made.configured = True
     return made
 

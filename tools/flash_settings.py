@@ -156,6 +156,10 @@ def stored_users(path, board, existing):
     entries = []
     for table, user in config.users(path, board.limits):
         entry = {"name": user.name}
+        if user.topics is not None:
+            raise UsageError(
+                f"{path}: user {user.name!r}: no board carries topic permissions: leave them out, and give the user an exchange of its own"
+            )
         if user.stored is not None:
             entry["password_hash"] = user.stored.text()
             old = known.get(user.name)

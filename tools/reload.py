@@ -98,7 +98,7 @@ class Reload:
             return True
         try:
             if self.left:
-                made = config.user(self.path, self.left.pop(0), self.broker.limits)
+                made = config.user(self.path, self.left.pop(0), self.broker.limits, self.broker.virtual_host)
                 self.made[made.name] = made
                 return False
             config.check_users(self.path, self.made, self.tables, self.anonymous)
@@ -147,8 +147,10 @@ class Reload:
         added = 0
         for user in self.made.values():
             added += user.name not in access.users
+            known = access.users.get(user.name, user)
+            known.topics, known.limits = user.topics, user.limits  # those that the log had for it before it came into the file do not count
             access.put(user)
-            access.users[user.name].configured = True
+            known.configured = True
         access.anonymous = self.anonymous
         return f"{len(self.made)} users ({added} new, {len(gone)} removed)"
 

@@ -41,6 +41,8 @@ ABSENT = {
 
 ONE_HOST = "this broker has one virtual host, and '%s' was chosen (--vhost)"
 
+IN_FILE = "the configuration file has this user and the last word on it: change it there and reload"
+
 # In
 
 
@@ -132,11 +134,24 @@ def load_user(broker, item):
         raise ValueError("its limits are no table")
     user_limits = part("access.user_limits") if limits else None
     if user_limits is not None:
-        user_limits.checked(limits)
-    users.put(broker, User(name, stored(item), tags, None, broker.limits.granted_count_max, pattern_size_max(broker.limits)))
+        limits = user_limits.checked(limits) or {}
+    hash_ = stored(item)
+    known = broker.access.users.get(name)
+    if known is not None and known.configured:
+        texts = [None if each is None else each.text() for each in (hash_, known.stored)]
+        return of_file(texts[0] == texts[1] and tuple(tags) == known.tags and limits == (known.limits or {}))
+    users.put(broker, User(name, hash_, tags, None, broker.limits.granted_count_max, pattern_size_max(broker.limits)))
     if user_limits is not None:
         user_limits.put(broker, broker.access.users[name], limits)
     return "limits: this build of the broker does not carry them" if limits and user_limits is None else ""
+
+
+def of_file(is_same):
+    """What an item about a user of the configuration file comes to: nothing where it says the same. Raises ValueError for a change, which
+    the next start would undo."""
+    if not is_same:
+        raise ValueError(IN_FILE)
+    return ""
 
 
 def stored(item):
@@ -158,7 +173,10 @@ def load_permission(broker, item):
     user = broker.access.users.get(name)
     if user is None:
         raise ValueError("there is no such user")
-    users.permit(broker, user, [text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")])
+    expressions = [text(item, key, broker.limits.argument_size_max) for key in ("configure", "write", "read")]
+    if user.configured:
+        return of_file(user.permissions is not None and expressions == list(user.permissions))
+    users.permit(broker, user, expressions)
     return ""
 
 
@@ -168,7 +186,10 @@ def load_topic_permission(broker, item):
     user = broker.access.users.get(text(item, "user", 255))
     if topics is None or user is None:
         raise ValueError("there is no such user" if topics is not None else "this build of the broker does not carry topic permissions")
-    topics.put(broker, user, text(item, "exchange", 255), [text(item, key, topics.TEXT_MAX) for key in ("write", "read")])
+    exchange, expressions = text(item, "exchange", 255), [text(item, key, topics.TEXT_MAX) for key in ("write", "read")]
+    if user.configured:
+        return of_file(user.topics is not None and list(user.topics.rows.get(exchange, ())) == expressions)
+    topics.put(broker, user, exchange, expressions)
     return ""
 
 

@@ -144,6 +144,12 @@ def test_what_a_board_would_stumble_over_is_found_before_it_gets_it(tmp_path, te
     assert said in str(refused.value) and str(tmp_path) in str(refused.value)
 
 
+def test_topic_permissions_are_not_left_out_in_silence(tmp_path):
+    (tmp_path / "gateway.toml").write_text("[[user]]\nname = 'a'\ntopic_permissions = { e = { write = 'a', read = 'b' } }\n")
+    with pytest.raises(UsageError, match="user 'a': no board carries topic permissions"):
+        flash_settings.stored_users(str(tmp_path / "gateway.toml"), boards.load("pico_w"), {})
+
+
 def test_what_the_boards_page_shows_is_taken(tmp_path):
     with open(os.path.join(boards.ROOT, "boards", "README.md"), encoding="utf-8") as file:
         page = file.read()

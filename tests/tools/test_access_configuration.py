@@ -67,6 +67,16 @@ def test_users_are_read(tmp_path):
     assert visitor.stored is None and visitor.permissions is None
 
 
+def test_topic_permissions_are_read(tmp_path):
+    """{vhost} stands for the name of the file's virtual host."""
+    text = 'vhost = "/p"\n[[user]]\nname = "a"\npassword = "x"\n'
+    user = read(tmp_path, text + 'topic_permissions = { "amq.topic" = { write = "^{username}[.]", read = "^{vhost}$" } }').users["a"]
+    assert user.topics.rows == {"amq.topic": ("^{username}[.]", "^{vhost}$")}
+    write, bind = user.topics.patterns["amq.topic"]
+    assert write.matches("a.b") and not write.matches("b.a.") and bind.matches("/p") and not bind.matches("/")
+    assert read(tmp_path, text).users["a"].topics is None and read(tmp_path, text + "topic_permissions = {}").users["a"].topics is None
+
+
 def test_two_salts_are_not_the_same(tmp_path):
     text = '[[user]]\nname = "a"\npassword = "x"\n'
     assert read(tmp_path, text).users["a"].stored.text() != read(tmp_path, text).users["a"].stored.text()
@@ -89,6 +99,15 @@ def test_two_salts_are_not_the_same(tmp_path):
         ("[[user]]\nname = 'a'\ntags = 'administrator'", ("'a'", "tags")),
         ("[[user]]\nname = 'a'\nread = '('", ("'a'", "'('", "regular expression")),
         ("[[user]]\nname = 'a'\nread = 5", ("'a'", "regular expression")),
+        ("[[user]]\nname = 'a'\ntopic_permissions = 5", ("'a'", "topic_permissions", "write")),
+        ("[[user]]\nname = 'a'\ntopic_permissions = { e = { write = 'a' } }", ("'a'", "topic_permissions", "read")),
+        ("[[user]]\nname = 'a'\ntopic_permissions = { e = { write = 'a', read = 5 } }", ("'a'", "topic_permissions")),
+        ("[[user]]\nname = 'a'\ntopic_permissions = { e = { write = '(', read = '' } }", ("'a'", "topic_permissions", "'('")),
+        ("[[user]]\nname = 'a'\ntopic_permissions = { %s = { write = '', read = '' } }" % ("e" * 256), ("'a'", "255 octets")),
+        (
+            "[[user]]\nname = 'a'\ntopic_permissions = { %s }" % ", ".join("e%d = { write = '', read = '' }" % n for n in range(65)),
+            ("'a'", "64 exchanges"),
+        ),
         ("[[user]]\nname = 'a'\n[[user]]\nname = 'a'", ("two",)),
         ("anonymous = 'b'\n[[user]]\nname = 'a'", ("'b'", "anonymous")),
     ],

@@ -76,6 +76,34 @@ def test_users_come_change_and_go_and_connections_of_those_that_stay_stay(config
     staying.close()
 
 
+def test_topic_permissions_come_change_and_go(configured):
+    """They hold for the next publish of a connection that is there, in the words of those that the API sets."""
+    plain = USER % ("a", "a", ".*")
+    topics = plain + 'topic_permissions = {{ "amq.topic" = {{ write = "{}", read = "^k$" }} }}\n'
+    broker = configured(topics.format("^{username}[.]"))
+    connection = broker.connect("a")
+
+    def refused(key):
+        channel = connection.channel()
+        channel.confirm_delivery()
+        try:
+            channel.basic_publish("amq.topic", key, b"")
+        except pika.exceptions.ChannelClosedByBroker as error:
+            assert f"access to topic '{key}' in exchange 'amq.topic'" in str(error)
+            return True
+        channel.close()
+        return False
+
+    assert not refused("a.b") and refused("b.a")
+    broker.reload(topics.format("^b"), "read anew from")
+    assert refused("a.b") and not refused("b.a")
+    assert "topic_permissions" in broker.reload(topics.format("("), "stay as they are")
+    assert refused("a.b") and not refused("b.a")
+    broker.reload(plain, "read anew from")
+    assert not refused("a.b") and not refused("b.a")
+    connection.close()
+
+
 def test_the_guest_of_a_broker_without_users_goes_when_the_file_names_some(configured):
     broker = configured("")
     broker.connect("guest").close()
