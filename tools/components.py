@@ -102,6 +102,22 @@ def _shared():
     return os.path.isdir(shared_folder())
 
 
+RABBITMQADMIN_VARIABLE = "LEVERET_RABBITMQADMIN"
+
+
+def rabbitmqadmin_2():
+    """The path of the newer rabbitmqadmin, which is a binary of the same name as RabbitMQ's script, or None."""
+    on_path = [shutil.which(name) for name in ("rabbitmqadmin-ng", "rabbitmqadmin")]
+    for path in (os.environ.get(RABBITMQADMIN_VARIABLE), *on_path, os.path.expanduser("~/.cargo/bin/rabbitmqadmin")):
+        try:
+            told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30) if path else None
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if told is not None and re.match(r"rabbitmqadmin 2\.", told.stdout):
+            return path
+    return None
+
+
 SHARED_VARIABLE = "LEVERET_SHARED"
 
 
@@ -143,6 +159,14 @@ MICROPYTHON_32 = Component(
 )
 RABBITMQ = Component(
     "rabbitmq-server", ("rabbitmq",), "tests and measurements beside RabbitMQ are left out", _rabbitmq, ("rabbitmq-server",)
+)
+RABBITMQADMIN_2 = Component(
+    "rabbitmqadmin 2",
+    ("rabbitmqadmin 2",),
+    "the newer rabbitmqadmin is not run (RabbitMQ's Python script is)",
+    lambda: rabbitmqadmin_2() is not None,
+    install="cargo install rabbitmqadmin (a quarter of an hour; Debian has none), and PATH or " + RABBITMQADMIN_VARIABLE,
+    may_be_left_out=True,
 )
 AMQP_TOOLS = Component(
     "amqp-tools",
@@ -263,6 +287,7 @@ ALL = (
     NODE,
     MICROPYTHON_32,
     MICROPYTHON,
+    RABBITMQADMIN_2,
     RABBITMQ,
     AMQP_TOOLS,
     PHP_AMQPLIB,

@@ -156,6 +156,13 @@ def feature_flags(call: Call) -> Answer:
     )
 
 
+def enable_flag(call: Call) -> Answer:
+    """PUT /api/feature-flags/NAME/enable: those that there are are on."""
+    if call.names["name"] not in [name for name, _ in FLAGS]:
+        raise bad("unsupported")
+    return Answer(204)
+
+
 FLAGS = (
     ("quorum_queue", "Queues of type quorum"),
     ("stream_queue", "Queues of type stream"),

@@ -69,7 +69,7 @@ def put(call: Call, kind: Any, applies: str) -> Answer:
         raise bad(str(error)) from None
     apply_to = text(given, "apply-to", applies) or applies
     is_new = name not in rows_of(call)
-    made = kind(name, text(given, "pattern"), definition, number(given, "priority", 0, 0, PRIORITY_MAX), apply_to)
+    made = kind(name, text(given, "pattern"), definition, number(given, "priority", 0, -PRIORITY_MAX, PRIORITY_MAX), apply_to)
     call.broker.policies.set(call.broker, made)
     return new_or_not(call, is_new)
 
@@ -121,6 +121,12 @@ def delete_vhost(call: Call) -> Answer:
     """DELETE /api/vhosts/VHOST."""
     call.host()
     raise bad(f"'{call.broker.virtual_host}' is the only virtual host of this broker: it cannot be deleted")
+
+
+def protect_vhost(call: Call) -> Answer:
+    """POST /api/vhosts/VHOST/deletion/protection: it cannot be deleted in any case."""
+    call.host()
+    return Answer(204)
 
 
 def put_cluster_name(call: Call) -> Answer:

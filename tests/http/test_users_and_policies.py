@@ -157,3 +157,18 @@ def test_limits_of_users(served, api):
     api.do("DELETE", "/user-limits/limited/max-channels", None, 204)
     assert api.get("/user-limits") == []
     api.do("DELETE", "/users/limited", None, 204)
+
+
+def test_what_the_newer_rabbitmqadmin_asks_for(api):
+    """Blanket policies have a priority below 0; what is always on or never deleted may be asked for."""
+    blanket = {"pattern": ".*", "definition": {"max-length": 1000}, "priority": -20, "apply-to": "queues"}
+    api.do("PUT", "/policies/%2F/blanket", blanket, 201)
+    assert api.get("/policies/%2F/blanket")["priority"] == -20
+    api.put_queue("newer.q")
+    assert api.get(queue("newer.q"))["policy"] == "blanket"
+    api.do("DELETE", "/policies/%2F/blanket")
+    api.do("DELETE", queue("newer.q"))
+    api.do("PUT", "/feature-flags/stream_queue/enable", {}, 204)
+    api.do("PUT", "/feature-flags/nosuch/enable", {}, 400)
+    api.do("POST", "/vhosts/%2F/deletion/protection", None, 204)
+    assert "only virtual host" in api.do("DELETE", "/vhosts/%2F/deletion/protection", None, 400)["reason"]

@@ -110,11 +110,12 @@ def test_ci_makes_a_left_out_leg_a_fault_but_for_what_may_be_missing():
 
 
 def test_only_what_a_machine_may_lack_for_a_reason_may_be_left_out_in_ci():
-    """Binaries that no registry has, a module that Python 3.13 has no longer, a right, the workplace."""
+    """Binaries that no package of Debian has, a module that Python 3.13 has no longer, a right, the workplace."""
     left_out = [component for component in components.ALL if component.may_be_left_out]
     assert left_out == [
         components.MICROPYTHON_32,
         components.MICROPYTHON,
+        components.RABBITMQADMIN_2,
         components.TO_PYTHON_3,
         components.SMALL_DISK,
         components.SHARED,
@@ -171,6 +172,7 @@ def test_every_component_says_what_is_missing_and_the_command_that_installs_it()
         assert "install it with: sudo " in told or component in (
             components.SHARED,
             components.TO_PYTHON_3,
+            components.RABBITMQADMIN_2,
         )  # which no package of Debian has
 
 
