@@ -84,7 +84,7 @@ listen | place | | | where AMQP is served over the network; left out: 5672 where
 country | country | | | Wi-Fi's country code
 ethernet | table | | | an interface of MicroPython's module network (kind), and its arguments
 serial | serial | | | AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network
-watchdog_ms | waits | 8000 | ms | the board starts anew when its broker stands still so long; 0 where it has no pins
+watchdog_ms | waits | 8000 | ms | the board starts anew when its broker stands still so long; 0 on a computer
 ntp | text 0 255 | "pool.ntp.org" | | where it asks the time; "": nowhere
 store | table | | | [board.store]: keep messages over restarts
 sensor | table | | | [board.sensor]: publish what pins and I2C devices say

@@ -2,7 +2,8 @@
 
     description    one line for a person
     interpreter    "micropython" or "cpython"
-    machines       patterns (fnmatch) of sys.implementation._machine there, "ESP32S3" for "ESP32-S3" (cpython: platform.machine())
+    machines       patterns (fnmatch) of sys.implementation._machine there, "ESP32S3" for "ESP32-S3" (cpython: platform.machine());
+                   with "!" before it: of those that are another board
     architecture   of mpy-cross -march, for native code
     heap_size      octets of heap before anything is imported
     flash_size     octets of the file system

@@ -158,7 +158,8 @@ def check_facts(facts, board, port, forced=False):
 def is_machine(machine, board):
     """True when sys.implementation._machine names this board."""
     machine = machine.replace("ESP32-", "ESP32")  # since MicroPython 1.28 the chip is an ESP32-S3
-    return board.interpreter == "micropython" and any(fnmatch.fnmatchcase(machine, each) for each in board.machines)
+    refused = any(fnmatch.fnmatchcase(machine, each[1:]) for each in board.machines if each.startswith("!"))
+    return board.interpreter == "micropython" and not refused and any(fnmatch.fnmatchcase(machine, each) for each in board.machines)
 
 
 def blocks(facts, files):

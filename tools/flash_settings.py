@@ -46,7 +46,7 @@ def wanted(board, options, existing):
         "board": board.name,
         "name": options.name or table.get("name", board.name.replace("_", "-")),
         "limits": limits(board, options.config),
-        "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.pins else 0),
+        "watchdog_ms": table.get("watchdog_ms", WATCHDOG_MS if board.uart else 0),
     }
     if options.wifi:
         settings["wifi"] = {"ssid": options.wifi, "password": wifi_password(options, existing)}

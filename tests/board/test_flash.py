@@ -171,9 +171,9 @@ def test_boards_that_this_cannot_be_put_on_are_refused_in_a_sentence():
 
 MACHINES = (  # names as MicroPython's boards give them (mpconfigboard.h, 1.24 to 1.29-preview), and the board here that each is
     ("Generic ESP32 module with ESP32", "esp32"),
-    ("Generic ESP32 module with SPIRAM with ESP32", "esp32"),
+    ("Generic ESP32 module with SPIRAM with ESP32", "esp32_spiram"),
     ("Generic ESP32 module with ESP32-UNICORE", "esp32"),
-    ("TinyPICO with ESP32-PICO-D4", "esp32"),
+    ("TinyPICO with ESP32-PICO-D4", "esp32_spiram"),
     ("Generic ESP32S3 module with ESP32S3", "esp32_s3"),
     ("Generic ESP32S3 module with ESP32-S3", "esp32_s3"),
     ("Generic ESP32S3 module with Octal-SPIRAM with ESP32S3", "esp32_s3"),
@@ -187,9 +187,16 @@ MACHINES = (  # names as MicroPython's boards give them (mpconfigboard.h, 1.24 t
     ("PYBv1.1 with STM32F405RG", "stm32f4"),
     ("linux [GCC 12.2.0] version", "unix"),
     ("JS with Emscripten", "unix"),
-    ("Generic ESP32C3 module with ESP32-C3", None),
+    ("ESP32C3 module with ESP32C3", "esp32_c3"),
+    ("Generic ESP32C3 module with ESP32-C3", "esp32_c3"),
+    ("Generic ESP32C6 module with ESP32-C6", "esp32_c6"),
+    ("Generic ESP32P4 module with ESP32P4", "esp32_p4"),
+    ("Generic ESP32P4 module with WIFI module of external ESP32C6 with ESP32-P4", "esp32_p4"),
+    ("Teensy 4.1 with MIMXRT1062DVJ6A", "teensy_41"),
+    ("NUCLEO_H743ZI with STM32H743", "stm32h7"),
+    ("Teensy 4.0 with MIMXRT1062DVJ6A", None),  # no network
+    ("NUCLEO_H723ZG with STM32H723", None),  # half of the heap
     ("Generic ESP32S2 module with ESP32-S2", None),
-    ("Generic ESP32P4 module with ESP32-P4", None),
     ("Raspberry Pi Pico with RP2040", None),  # no network
     ("Raspberry Pi Pico2 with RP2350", None),
 )

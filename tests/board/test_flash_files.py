@@ -35,7 +35,8 @@ adc = { light = 26 }
 
 
 def options(**given):
-    return argparse.Namespace(**dict({"wifi": None, "wifi_password_file": None, "config": None, "dry_run": False}, **given))
+    plain = {"name": None, "wifi": None, "wifi_password": None, "wifi_password_file": None, "config": None, "dry_run": False}
+    return argparse.Namespace(**dict(plain, **given))
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -33,3 +33,14 @@ def test_the_page_has_the_figures_of_each_board():
         board = boards.load(name)
         if board.interpreter == "micropython" and name != "unix":
             assert row(board) in page, row(board)
+
+
+def test_the_page_has_the_pins_and_the_form_of_code_of_each_board():
+    forms = {"mpy": "files", "frozen": "frozen", "romfs": "ROMFS"}
+    with open(os.path.join(boards.BOARDS, "README.md"), encoding="utf-8") as file:
+        rows = {line.split(" | ")[0][2:]: line for line in file if line.count(" | ") == 4 and line.startswith("| ")}
+    for name in boards.names():
+        board = boards.load(name)
+        if board.uart and board.interpreter == "micropython":
+            line = "%s, %s, %s" % (board.uart["id"], board.uart["tx"], board.uart["rx"])
+            assert " | %s | %s | " % (forms[board.code], line) in rows[name], (name, line)

@@ -10,7 +10,22 @@ import pytest
 from leveret.tools import board, boards
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROMISED = ("esp32", "esp32_s3", "pico_2_w", "pico_w", "pyboard_d", "raspberry_pi", "stm32f4", "unix")
+PROMISED = (
+    "esp32",
+    "esp32_c3",
+    "esp32_c6",
+    "esp32_p4",
+    "esp32_s3",
+    "esp32_spiram",
+    "pico_2_w",
+    "pico_w",
+    "pyboard_d",
+    "raspberry_pi",
+    "stm32f4",
+    "stm32h7",
+    "teensy_41",
+    "unix",
+)
 
 
 def test_the_promised_boards_are_there():
