@@ -3,6 +3,7 @@
 from leveret.core import limits
 from leveret.core.amqp_0_9 import spec_0_9_1
 from leveret.core.memory import layout
+from leveret.core.message import annotations
 from leveret.core.message.route import exchange_of
 
 from ._hot import ffi, lib
@@ -36,8 +37,13 @@ class Row:
     def see_get(self, session, name, queue):
         """See core/amqp_0_9/hot_row.py: the session has a row of its own from here on."""
         if session.dialect is spec_0_9_1:
-            session.hot = Getter(self, session)
+            session.hot = Own(self, session)
             session.hot.see_get(session, name, queue)
+
+    def see_requests(self, session, channel):
+        """See core/amqp_0_9/hot_row.py: the session has a row of its own from here on."""
+        session.hot = Own(self, session)
+        session.hot.see_requests(session, channel)
 
     def pump(self, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
         """See hot.pump."""
@@ -189,9 +195,9 @@ class Row:
         return reading.made, reading.looked_at
 
 
-class Getter(Row):
-    """The row of a session that has sent basic.get: C answers the next ones from queues of which nothing has changed since, where the reply
-    would go at once."""
+class Own(Row):
+    """The row of a session of which C knows more. It has sent basic.get: C answers the next ones from queues of which nothing has changed
+    since, where the reply would go at once. A channel of it consumes the direct reply-to: C takes its requests."""
 
     def __init__(self, row, session):
         vars(self).update(vars(row))
@@ -201,6 +207,17 @@ class Getter(Row):
         self.getter.reply_room = limits.REPLY_ROOM
         self.names = []  # as C has them
         self.seen = None
+        self.asking = None  # the channel whose requests C takes
+        self.requester = ffi.new("leveret_requester *")
+
+    def see_requests(self, session, channel):
+        """See core/amqp_0_9/hot_row.py. One channel is enough for a client; of several the last one's requests are C's."""
+        note = annotations.write({"reply_to": channel.reply_queue})
+        if len(note) > len(self.requester.note):
+            return
+        self.asking = channel
+        self.requester.channel, self.requester.size = channel.handle, len(note)
+        ffi.memmove(self.requester.note, note, len(note))
 
     def _as_seen(self):
         """What has to be the same for what C has to be true: queues and their rules, and the user's permissions."""
@@ -233,15 +250,21 @@ class Getter(Row):
             and (journal is None or journal.durable(session.promised))
         )
 
+    def _may_ask(self):
+        """True while the channel whose requests C takes consumes their replies."""
+        channel = self.asking
+        return channel is not None and channel.reply_queue is not None and self.session.channels.get(channel.number) is channel
+
     def ingest(self, numbers, source):
         """See core/amqp_0_9/hot_in.py."""
-        if not self.names or not self._may_answer():
-            return Row.ingest(self, numbers, source)
-        self.pointers.getter = self.getter
+        if self.names and self._may_answer():
+            self.pointers.getter = self.getter
+        if self._may_ask():
+            self.pointers.requester = self.requester
         try:
             return Row.ingest(self, numbers, source)
         finally:
-            self.pointers.getter = ffi.NULL
+            self.pointers.getter = self.pointers.requester = ffi.NULL
             if self.getter.answered:
                 self.getter.answered = 0
                 self.session.send.touch()

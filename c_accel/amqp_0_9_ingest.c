@@ -120,6 +120,7 @@ typedef struct {
     int32_t header;
     int32_t behind; /* the header */
     int32_t properties_size;
+    int32_t note_size; /* octets of an annotation of the broker's */
     int32_t body;
     int32_t blocks;
     int32_t slot; /* of its way */
@@ -127,6 +128,11 @@ typedef struct {
     int32_t keeps; /* a transaction has it, no queue yet */
     int32_t logged; /* may_push's answer */
 } figures;
+
+static int32_t octets_of(const figures *f)
+{
+    return f->route_size + f->note_size + f->properties_size + f->body;
+}
 
 /* Check the method frame of `size` octets at state[AT] and the content header behind it: 0, or why they are not for C. */
 static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t channel, int32_t size, figures *f)
@@ -171,7 +177,13 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     }
     f->by_fields = way >= 0 || checked == SELECTED;
     f->properties_size = f->behind - header - 20;
-    f->blocks = (f->route_size + f->properties_size + f->body + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
+    f->note_size = 0;
+    if (state[STATE_KIND] & KIND_REPLY_TO) {
+        if (f->keeps || !t->requester || t->requester->channel != channel)
+            return ASK;
+        f->note_size = t->requester->size;
+    }
+    f->blocks = (octets_of(f) + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
     if (f->keeps)
         return checked == SELECTED || source[start + 6 + size] & 1 || !may_keep(state, channel, f->blocks) ? ASK : 0;
     if (t->identities)
@@ -181,7 +193,7 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
         t->latest->properties_size = f->properties_size;
     }
     leveret_letters *letters = t->letters;
-    if (letters) {
+    if (letters && !f->note_size) {
         letters->route = source + f->route;
         letters->route_size = f->route_size;
         letters->own = source + header + 19;
@@ -190,6 +202,8 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     f->logged = may_push(t, f->slot, state[STATE_LIFETIME], f->blocks, f->body);
     if (letters)
         letters->route = NULL;
+    if (f->note_size && f->logged > 1)
+        return ASK;
     return !f->logged || (f->logged == PLAIN_STREAM && is_named(source, header + 19, f->behind - 1)) ? ASK : 0;
 }
 
@@ -197,6 +211,8 @@ static int32_t append_head(const leveret_tables *t, const uint8_t *source, const
 {
     int32_t message = new_message(t, f->route_size, f->properties_size, f->body, f->blocks);
     append(t, message, source, f->route, f->route_size);
+    if (f->note_size)
+        append(t, message, t->requester->note, 0, f->note_size);
     append(t, message, source, f->header + 19, f->properties_size);
     return message;
 }
@@ -212,10 +228,14 @@ static int32_t ingest_publish(const leveret_tables *t, const uint8_t *source, in
         return whole;
     if (f.blocks == 1 && f.body == whole - f.behind - OVERHEAD) { /* one block, one body frame */
         message = new_message(t, f.route_size, f.properties_size, f.body, f.blocks);
-        uint8_t *octets = whole_block(t, message, f.route_size + f.properties_size + f.body);
+        uint8_t *octets = whole_block(t, message, octets_of(&f));
         memcpy(octets, source + f.route, (size_t)f.route_size);
-        memcpy(octets + f.route_size, source + f.header + 19, (size_t)f.properties_size);
-        memcpy(octets + f.route_size + f.properties_size, source + f.behind + HEAD, (size_t)f.body);
+        octets += f.route_size;
+        if (f.note_size)
+            memcpy(octets, t->requester->note, (size_t)f.note_size);
+        octets += f.note_size;
+        memcpy(octets, source + f.header + 19, (size_t)f.properties_size);
+        memcpy(octets + f.properties_size, source + f.behind + HEAD, (size_t)f.body);
     } else {
         message = append_head(t, source, &f);
         for (int32_t at = f.behind; at < whole; at += size + OVERHEAD) {

@@ -142,8 +142,11 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
             size = 8;
         } else if (at < end) {
             size = 1 + source[at];
-            if (bit == 0x0200 && size == 22)
-                return 0;
+            if (bit == 0x0200 && size == 22) {
+                if (size > end - at || memcmp(source + at + 1, "amq.rabbitmq.reply-to", 21))
+                    return 0;
+                kind |= KIND_ANNOTATED | KIND_REPLY_TO;
+            }
             if (bit == 0x0100) {
                 lifetime = digits(source, at + 1, at + size, end);
                 if (lifetime < 0)

@@ -146,6 +146,13 @@ typedef struct {
     leveret_gotten rows[4]; /* LEVERET_GOTTEN_MAX */
 } leveret_getter;
 
+/* A channel whose requests name the direct reply-to: the annotation with the address that their receivers get in its place. */
+typedef struct {
+    int32_t channel;
+    int32_t size;
+    uint8_t note[512];
+} leveret_requester;
+
 /* Everything that belongs to one broker; the memory stays where it is as long as the broker lives. */
 typedef struct {
     uint8_t *arena;
@@ -164,6 +171,7 @@ typedef struct {
     leveret_identities *latest; /* NULL: no queue keeps last values */
     leveret_letters *letters; /* NULL: Python makes all dead letters */
     leveret_getter *getter; /* NULL: Python answers basic.get */
+    leveret_requester *requester; /* NULL: Python reads requests */
 } leveret_tables;
 
 /* The ids that a queue remembers, as core/queue/identities.py has them: see identities.h. */

@@ -10,7 +10,8 @@ class Row:
     `takes_in`, and `take_in` beside it: Session's, where the engine reads from sockets; else None.
     `pack`: packed.pack for these tables where there is a quicker form of it, else None; `read_stream`: the same of
     deliver_stream.deliver_stream, for records that go out whole and as they were published. `see_get`: a function of a session, a name
-    and its queue that hears of each basic.get that Python answers, where the engine answers others.
+    and its queue that hears of each basic.get that Python answers, where the engine answers others. `see_requests`: one of a session and a
+    channel that consumes the direct reply-to from now on, where the engine takes its requests.
     """
 
     name = "amqp_0_9"
@@ -18,6 +19,7 @@ class Row:
     pack = None
     read_stream = None
     see_get = None
+    see_requests = None
 
     def __init__(self, tables):
         self.tables = tables

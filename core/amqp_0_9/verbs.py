@@ -263,6 +263,8 @@ def reply_queue(session, channel, no_ack):
     session.broker.topology.check_queue_room(session.connection)
     session.broker.topology.make_queue(session.connection, name, False, True, True, {})
     channel.reply_queue = name
+    if session.hot.see_requests is not None:
+        session.hot.see_requests(session, channel)
     return name
 
 

@@ -108,6 +108,7 @@ class Requester(Publisher):
     def read(self):
         Publisher.read(self)
         self.perf.confirmed = self.perf.received
+        self.perf.lowest = self.perf.confirmed + 1  # replies come in the order of the requests
 
     def may(self, now):
         self.window = self.requests
