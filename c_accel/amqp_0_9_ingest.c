@@ -165,7 +165,8 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     if (f->behind < 0)
         return f->behind;
     f->body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
-    int32_t checked = leveret_check_properties(state, source, header + 19, f->behind - 1);
+    int32_t requests = !f->keeps && t->requester && t->requester->channel == channel;
+    int32_t checked = leveret_check_properties(state, source, header + 19, f->behind - 1, requests);
     if (!checked)
         return ASK;
     if (checked == SELECTED && way < 0) {
@@ -177,12 +178,7 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     }
     f->by_fields = way >= 0 || checked == SELECTED;
     f->properties_size = f->behind - header - 20;
-    f->note_size = 0;
-    if (state[STATE_KIND] & KIND_REPLY_TO) {
-        if (f->keeps || !t->requester || t->requester->channel != channel)
-            return ASK;
-        f->note_size = t->requester->size;
-    }
+    f->note_size = state[STATE_KIND] & KIND_REPLY_TO ? t->requester->size : 0;
     f->blocks = (octets_of(f) + state[STATE_BLOCK_SIZE] - 1) / state[STATE_BLOCK_SIZE];
     if (f->keeps)
         return checked == SELECTED || source[start + 6 + size] & 1 || !may_keep(state, channel, f->blocks) ? ASK : 0;

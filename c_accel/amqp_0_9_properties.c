@@ -112,7 +112,7 @@ static int32_t digits(const uint8_t *source, int32_t at, int32_t behind, int32_t
     return number;
 }
 
-int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end)
+int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end, int32_t requests)
 {
     int32_t kind = 0, lifetime = -1, checked = 1;
     int32_t flags = source[at] << 8 | source[at + 1];
@@ -143,7 +143,7 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
         } else if (at < end) {
             size = 1 + source[at];
             if (bit == 0x0200 && size == 22) {
-                if (size > end - at || memcmp(source + at + 1, "amq.rabbitmq.reply-to", 21))
+                if (!requests || size > end - at || memcmp(source + at + 1, "amq.rabbitmq.reply-to", 21))
                     return 0;
                 kind |= KIND_ANNOTATED | KIND_REPLY_TO;
             }

@@ -18,8 +18,8 @@ int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size);
  * is void. 0: it is no text. */
 int32_t leveret_header(const uint8_t *source, int32_t end, const uint8_t *name, int32_t *size);
 
-/* See hot_in.check_properties. A request that names the direct reply-to has KIND_REPLY_TO in state[KIND]: its channel decides. */
-int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end);
+/* See hot_in.check_properties. `requests`: the direct reply-to is valid too; state[KIND] has KIND_REPLY_TO then. */
+int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t at, int32_t end, int32_t requests);
 
 /* See hot_in.value_end, for a value of the first level. */
 int32_t leveret_value_end(const uint8_t *source, int32_t at, int32_t end);

@@ -22,6 +22,7 @@ FILES = (
     "test_matching.py",
     "test_reading.py",
     "test_remembering.py",
+    "test_requests.py",
     "test_returns.py",
     "test_same.py::test_any_octets_behind_a_good_publish",
     "test_same.py::test_packs_of_a_stream",
