@@ -10,6 +10,7 @@ import os
 from leveret.core import limits
 from leveret.core.broker import engine
 from leveret.core.limits import block_count
+from leveret.core.log.chunk_index import reserve
 from leveret.core.log.flat_records import RUN_WIDTH
 from leveret.core.memory import layout, send_buffer
 from leveret.core.serial_link import stuffing
@@ -144,7 +145,7 @@ class Engine:
     deliveries = 2048
     effort = 20000
     ingests = True
-    limits = layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS
+    limits = layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS | layout.LIMIT_PAGED
 
     def __init__(self, tables):
         self.kept = []
@@ -152,7 +153,7 @@ class Engine:
         pointers = ffi.new("leveret_tables *")
         for name in ("arena", "route_octets"):
             setattr(pointers, name, self._keep(self.octets(getattr(tables, name))))
-        for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets"):
+        for name in ("blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_targets", "chunk_pool"):
             setattr(pointers, name, self._keep(self.integers(getattr(tables, name))))
         from . import matching  # there is no C module on some machines
 
@@ -216,6 +217,7 @@ class Engine:
     def see_queue(self, queue):
         """Have C know the consumers of a queue, unless its messages or its consumers want a look at each delivery."""
         self.changes += 1
+        self.pointers.chunk_reserve = reserve(self.tables)
         if queue.rules is not None:
             for feature in queue.rules.features:
                 if feature.bit & layout.LIMIT_REMEMBERS and feature.recent is None:

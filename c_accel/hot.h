@@ -166,12 +166,14 @@ typedef struct {
     int32_t *routes;
     uint8_t *route_octets;
     int32_t *route_targets;
+    int32_t *chunk_pool;   /* of the log's index: first free, next fresh, left */
     leveret_ways *ways; /* NULL: none */
     leveret_identities *identities; /* NULL: no queue remembers ids */
     leveret_identities *latest; /* NULL: no queue keeps last values */
     leveret_letters *letters; /* NULL: Python makes all dead letters */
     leveret_getter *getter; /* NULL: Python answers basic.get */
     leveret_requester *requester; /* NULL: Python reads requests */
+    int32_t chunk_reserve; /* chunks that no message which passes by memory may have: core/log/chunk_index.py */
 } leveret_tables;
 
 /* The ids that a queue remembers, as core/queue/identities.py has them: see identities.h. */

@@ -79,6 +79,14 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         if (queue[QUEUE_PLAIN] == NOT_PLAIN)
             return 0;
         int32_t is_stream = queue[QUEUE_PLAIN] == PLAIN_STREAM, durable = state[STATE_KIND] & KIND_DURABLE;
+        if (queue[QUEUE_PLAIN] == PLAIN_PAGED) { /* each place may be a chunk of its own */
+            if (!durable || expiration >= 0 || t->chunk_pool[2] - state[STATE_LOGGED_PLACES] - route[ROUTE_COUNT] <= t->chunk_reserve
+                || state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
+                return 0;
+            if (answer < PLAIN_LOGGED)
+                answer = PLAIN_LOGGED;
+            continue;
+        }
         if (is_stream || (queue[QUEUE_PLAIN] == PLAIN_LOGGED && durable)) {
             if (state[STATE_LOG_ROOM] - state[STATE_LOGGED_OCTETS] < block_total * state[STATE_BLOCK_SIZE] + PLACE_SIZE * route[ROUTE_COUNT])
                 return 0;
@@ -164,6 +172,10 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
     int32_t count = t->routes[slot + ROUTE_COUNT];
     state[STATE_LEFT] -= count;
     for (int32_t left = count; left > 0; left--, target++) {
+        if (t->queues[*target + QUEUE_PLAIN] == PLAIN_PAGED) {
+            put_aside(t, pass_by(t, *target, message));
+            continue;
+        }
         int32_t entry = push(t, *target, message);
         if (t->letters)
             t->letters->buried = NONE;

@@ -33,6 +33,22 @@ static inline int32_t push(const leveret_tables *t, int32_t queue, int32_t messa
     return entry;
 }
 
+/* A message passes by a queue beyond memory: an entry in no list of it, for the log. See pass_by in core/log/publish.py. */
+static inline int32_t pass_by(const leveret_tables *t, int32_t queue, int32_t message)
+{
+    int32_t entry = allocate(t->entries, t->state, POOL_ENTRIES, ENTRY_WIDTH);
+    int32_t *place = t->entries + entry, *queue_record = t->queues + queue;
+    place[ENTRY_MESSAGE] = message;
+    place[ENTRY_NEXT] = place[ENTRY_PREVIOUS] = NONE;
+    place[ENTRY_POSITION] = queue_record[QUEUE_POSITION];
+    place[ENTRY_QUEUE] = queue;
+    place[ENTRY_REDELIVERED] = PASSED_BY;
+    place[ENTRY_DEADLINE] = 0;
+    queue_record[QUEUE_POSITION] = (queue_record[QUEUE_POSITION] + 1) & MASK;
+    t->messages[message + MESSAGE_REFERENCES] += 1;
+    return entry;
+}
+
 static inline void activate(const leveret_tables *t, int32_t queue)
 {
     int32_t *queue_record = t->queues + queue;

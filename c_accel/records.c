@@ -25,7 +25,7 @@ static int64_t take_position(int32_t *queue, int32_t low)
 enum { RUN_WIDTH = 6, RUNS_NEAR = 8, RUN_MESSAGES = 256, RUN_SIZE = 65536, TARGETS_MAX = 64 };
 
 /* See note_run in core/log/flat_records.py. */
-static void note_run(int32_t *runs, int32_t queue, int32_t position, const int32_t *record, int32_t skip)
+static void note_run(int32_t *runs, int32_t queue, int32_t position, const int32_t *record, int32_t octets, int32_t skip)
 {
     int32_t *last = runs + 1 + RUN_WIDTH * (runs[0] - 1);
     for (int32_t *run = last; run > runs && run > last - RUN_WIDTH * RUNS_NEAR; run -= RUN_WIDTH) {
@@ -34,7 +34,7 @@ static void note_run(int32_t *runs, int32_t queue, int32_t position, const int32
         if (run[2] >= RUN_MESSAGES || skip - run[4] >= RUN_SIZE)
             break;
         run[2] += 1;
-        run[3] += record[MESSAGE_FILLED];
+        run[3] += octets;
         if (run[5] < record[MESSAGE_ARRIVED])
             run[5] = record[MESSAGE_ARRIVED];
         return;
@@ -44,27 +44,36 @@ static void note_run(int32_t *runs, int32_t queue, int32_t position, const int32
     last[0] = queue;
     last[1] = position;
     last[2] = 1;
-    last[3] = record[MESSAGE_FILLED];
+    last[3] = octets;
     last[4] = skip;
     last[5] = record[MESSAGE_ARRIVED];
 }
 
-/* The places of the message of `entry`, in a row from there: how many; `behind` is the entry of the next message. Its record begins at `skip`. */
-static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *target, int32_t *behind, int32_t *runs, int32_t skip)
+/* The places of the message of `entry`, in a row from there: how many; `behind` is the entry of the next message, and `passed` how many of the
+ * places were for the log alone: their entries are free again. The message's record begins at `skip`. */
+static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *target, int32_t *behind, int32_t *passed, int32_t *runs, int32_t skip)
 {
     int32_t message = t->entries[entry + ENTRY_MESSAGE];
     int32_t places = 0;
+    *passed = 0;
     while (entry >= 0 && t->entries[entry + ENTRY_MESSAGE] == message) {
-        const int32_t *place = t->entries + entry;
+        int32_t *place = t->entries + entry, next = place[ENTRY_CONSUMER];
         int32_t *queue = t->queues + place[ENTRY_QUEUE];
         int64_t position = take_position(queue, place[ENTRY_POSITION]);
         put_size(target, queue[QUEUE_IDENTITY]);
         put_number(target + 4, (int32_t)(position >> 30), (int32_t)(position & MASK));
         target += PLACE_SIZE;
         places += 1;
-        if (place[ENTRY_REDELIVERED] < 0)
-            note_run(runs, place[ENTRY_QUEUE], place[ENTRY_POSITION], t->messages + message, skip);
-        entry = place[ENTRY_CONSUMER];
+        const int32_t *record = t->messages + message;
+        if (place[ENTRY_REDELIVERED] == PASSED_BY) {
+            note_run(runs, place[ENTRY_QUEUE], place[ENTRY_POSITION], record, record[MESSAGE_BODY], skip);
+            place[ENTRY_REDELIVERED] = NONE;
+            give(t->entries, t->state, POOL_ENTRIES, entry);
+            *passed += 1;
+        } else if (place[ENTRY_REDELIVERED] < 0) {
+            note_run(runs, place[ENTRY_QUEUE], place[ENTRY_POSITION], record, record[MESSAGE_FILLED], skip);
+        }
+        entry = next;
     }
     *behind = entry;
     return places;
@@ -75,10 +84,11 @@ int32_t leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t a
     int32_t entry = t->state[STATE_LOGGED_HEAD];
     runs[0] = 0;
     while (entry >= 0 && (most == 0 || runs[0] + TARGETS_MAX <= most)) {
-        int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
+        int32_t message = t->entries[entry + ENTRY_MESSAGE], passed;
+        int32_t *record = t->messages + message;
         int32_t size = record[MESSAGE_FILLED];
         uint8_t *head = target + at;
-        int32_t places = put_places(t, entry, head + RECORD_SIZE, &entry, runs, at);
+        int32_t places = put_places(t, entry, head + RECORD_SIZE, &entry, &passed, runs, at);
         int32_t head_size = RECORD_SIZE + places * PLACE_SIZE;
         head[0] = RECORD_MESSAGE;
         put_size(head + 1, size + head_size - 5);
@@ -95,6 +105,8 @@ int32_t leveret_write_pushed(const leveret_tables *t, uint8_t *target, int32_t a
         extract(t, record[MESSAGE_FIRST], 0, target, at + head_size, size);
         record[MESSAGE_SEGMENT] = segment;
         at += head_size + size;
+        for (; passed > 0; passed--)
+            release(t, message);
     }
     t->state[STATE_LOGGED_HEAD] = entry;
     if (entry < 0) {

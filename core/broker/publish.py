@@ -13,7 +13,7 @@ from ..shim import const, quicker, same
 
 _RECORD_SIZE = const(33)  # octets of a message's record before its places (log/flat_records.py), and of each place
 _PLACE_SIZE = const(12)
-_IN_C = const(65728)  # LIMIT_REMEMBERS, LIMIT_LATEST, LIMIT_GROUPS: what only C looks at
+_IN_C = const(196800)  # LIMIT_REMEMBERS, LIMIT_LATEST, LIMIT_GROUPS, LIMIT_PAGED: what only C looks at
 _levels = part("memory.levels")  # boards without x-max-priority do not carry it
 to_level = _levels and _levels.to_level
 

@@ -2,7 +2,8 @@
 
 A queue in the log whose features read only the head and the tail (`can_page`) accepts messages as long as the log has room.
 When it holds its share of memory, a message that comes is written and not kept (`Queue.must_page`); so is every later one, until the
-last of them has been read back: the order stays. Transient messages are written too then, under a type that recovery passes over.
+last of them has been read back: the order stays. An engine may do that by itself (LIMIT_PAGED; pass_by in c_accel/queues.h).
+Transient messages are written too then, under a type that recovery passes over.
 
 The pager reads them back when the part in memory gets short, a piece at a time and queues in turn, only committed ones; for a queue with no
 others it has the journal commit at once. A message that can no longer be read is counted, logged and settled: the next message follows.
@@ -72,18 +73,21 @@ class Pager(Copies):
 
     def page_out(self, queue, skip, position, message):
         """A message was written for this place of a queue, and is not kept in memory."""
+        self.page_run_out(queue, skip, position, self.tables.messages[message + layout.MESSAGE_BODY], 1)
+
+    def page_run_out(self, queue, skip, position, octets, count):
+        """The same of `count` messages in a row, whose bodies have so many octets together."""
         pages = queue.pages
         if pages.count == 0:
             self.queues.append(queue)
         before = pages.tail
         while before != layout.NONE and chunk_index.is_behind(self.tables.chunks[before + chunk_index.POSITION], position):
             before = self.tables.chunks[before + chunk_index.PREVIOUS]
-        chunk = pages.add(
-            before, self.log.current().number, self.log.group, skip, position, self.tables.messages[message + layout.MESSAGE_BODY], 0, False
-        )
+        begins = pages.count == 0
+        chunk = pages.add(before, self.log.current().number, self.log.group, skip, position, octets, 0, False, count)
         if chunk != layout.NONE:
             self.log.marks.append((pages, chunk))
-        if pages.count == 1:
+        if begins:
             queue.update_plain()
 
     def make_room(self, block_total):

@@ -37,6 +37,11 @@ MESSAGES = 256  # of a chunk while few are used; twice as many with each eighth 
 SIZE = 65536  # octets of log, likewise
 
 
+def reserve(tables):
+    """Chunks that are left for copies and transactions when no message may go beyond memory any more."""
+    return max(tables.chunk_count >> 4, 4)
+
+
 class Paged:
     """The places of one queue that are only in the log. `count` messages, `octets` of their bodies."""
 
@@ -61,7 +66,7 @@ class Paged:
 
     def full(self):
         """True when there is no chunk for another message, but for a few reserved for copies and transactions."""
-        return self.tables.chunk_pool[2] <= max(self.tables.chunk_count >> 4, 4)
+        return self.tables.chunk_pool[2] <= reserve(self.tables)
 
     def insert(self, before):
         """A new chunk behind `before` (NONE: at the head). The caller has seen that one is free."""

@@ -76,8 +76,10 @@ class Journal:
         self.runs = table(4 * RUNS)  # see flat_records.gather_settled
         self.runs_at = broker.tables.engine.integers(self.runs)
         self.run_at = self.run_end = 0  # the runs in `runs` still to be noted
-        streams = part("stream.stream") is not None
-        self.stream_runs = table(1 + flat_records.RUN_WIDTH * flat_records.RUNS if streams else 1)  # see flat_records.write_pushed
+        streams, engine = part("stream.stream") is not None, broker.tables.engine
+        self.stream_runs = table(
+            1 + flat_records.RUN_WIDTH * flat_records.RUNS if streams or engine.limits else 1
+        )  # see flat_records.write_pushed
         self.stream_runs_at = broker.tables.engine.integers(self.stream_runs)
         self.settled_in = []  # segments of which something is in `settled`
         self.turns = 0  # segments that may still be copied behind the newest, until there is a new record to write

@@ -4,7 +4,7 @@ A message goes to all of its queues or to none. A queue without memory for it, o
 log too (beyond_memory.py); a transient one then under a type of its own.
 """
 
-from ..memory import layout
+from ..memory import hot, layout
 from ..outcomes import NO_ROOM, REFUSED, TAKEN
 from . import flat_records, segments
 from .message_record import PLACE_SIZE
@@ -123,13 +123,25 @@ def log_pushed(journal):
 
 
 def grow(journal, skip):
-    """Streams have the messages of `stream_runs`, which begin `skip` octets into what is appended."""
+    """Streams, and queues beyond memory, have the messages of `stream_runs`, which begin `skip` octets into what is appended."""
     runs = journal.stream_runs
     for at in range(1, 1 + flat_records.RUN_WIDTH * runs[0], flat_records.RUN_WIDTH):
         stream = journal.broker.queue_objects[runs[at]]
+        if not stream.is_stream:
+            journal.pager.page_run_out(stream, skip + runs[at + 4], journal.position(stream, runs[at + 1]), runs[at + 3], runs[at + 2])
+            journal.broker.activate(stream)
+            continue
         if stream not in journal.grown:
             journal.grown.append(stream)
         stream.pages.grew(skip + runs[at + 4], journal.position(stream, runs[at + 1]), runs[at + 2], runs[at + 3], runs[at + 5])
+
+
+def forget_passed(tables, entry):
+    """Free the entry of a message that has passed by memory: the queue's next message has a position behind it."""
+    message = tables.entries[entry + layout.ENTRY_MESSAGE]
+    tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE
+    hot.give(tables.entries, tables.state, layout.POOL_ENTRIES, entry)
+    tables.release(message)
 
 
 def withdraw_pushed(broker):
@@ -139,8 +151,11 @@ def withdraw_pushed(broker):
     while entry != layout.NONE:
         behind = entries[entry + layout.ENTRY_CONSUMER]
         queue = broker.queue_objects[entries[entry + layout.ENTRY_QUEUE]]
-        queue.unlink(entry)
-        queue.drop(entry)
+        if entries[entry + layout.ENTRY_REDELIVERED] == layout.PASSED_BY:
+            forget_passed(broker.tables, entry)
+        else:
+            queue.unlink(entry)
+            queue.drop(entry)
         if queue.is_stream:
             queue.take_back()
         entry = behind

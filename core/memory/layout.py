@@ -54,11 +54,14 @@ ENTRY_NEXT = 1
 ENTRY_PREVIOUS = 2
 ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a stream's offset, 30 bits of it
 ENTRY_QUEUE = 4
-ENTRY_REDELIVERED = 5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's, or dropped
+ENTRY_REDELIVERED = (
+    5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's, or dropped; PASSED_BY
+)
 ENTRY_TAG = 6  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 7  # NONE: it is gone; GOT: basic.get; RETURNING: it comes back
 ENTRY_DEADLINE = 8  # see features/expiry.py; 0 where the queue has had no such rule
 ENTRY_WIDTH = 9
+PASSED_BY = -2  # ENTRY_REDELIVERED of an entry in no list of its queue: its message goes to the log alone, and the entry is free then
 ENTRY_LEVEL = 8  # where the level begins in ENTRY_REDELIVERED
 LEVEL_ABOVE = ENTRY_TAG  # of the last entry of a level, -2 less what levels.py says: below 0 as of every ready entry of such a queue
 
@@ -90,6 +93,7 @@ NOT_PLAIN = 0  # ... never: it has rules that QUEUE_LIMITS does not say, is a st
 PLAIN = 1  # ... always
 PLAIN_LOGGED = 2  # ... but a persistent one has to go into the log
 PLAIN_STREAM = 4  # ... a stream in the log: each goes there, but for those of publishers with a name (stream/publishers.py)
+PLAIN_PAGED = 8  # ... one that keeps messages beyond memory, where LIMIT_PAGED says how
 
 # Bits of QUEUE_LIMITS.
 LIMIT_EXPIRES = 1  # entries have deadlines: the head is looked at before a delivery
@@ -102,6 +106,7 @@ LIMIT_REMEMBERS = 64  # message ids are looked up (features/deduplication.py); o
 LIMIT_LATEST = 128  # a message replaces the one with its value (features/last_value.py); only where the engine does that
 LIMIT_HIGHEST = 8  # where the highest level begins, 8 bits
 LIMIT_GROUPS = 65536  # messages have no tag until they are delivered (features/groups.py); only where the engine does that
+LIMIT_PAGED = 131072  # persistent messages go to the log alone (log/beyond_memory.py); only where the engine does that
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1

@@ -66,18 +66,28 @@ class Queue:
             limits = (0, layout.NONE, layout.NONE, layout.NONE) if self.rules is None else self.rules.flat(self.tables.engine.limits)
         finally:  # where the rules fail they see each message
             plain = layout.PLAIN
-            if limits is None or self.is_paging():
+            passes = self.is_paging() and limits is not None and self.passes_by(limits[0])
+            if limits is None or self.is_paging() and not passes:
                 plain = layout.NOT_PLAIN
+            elif passes:
+                plain = layout.PLAIN_PAGED
             elif self.id_in_log or self.is_stream:
                 plain = self.plain_in_log()
             queues[self.handle + layout.QUEUE_PLAIN] = plain
             queues[self.handle + layout.QUEUE_IDENTITY] = self.id_in_log
             for at in range(4):
                 queues[self.handle + layout.QUEUE_LIMITS + at] = 0 if limits is None else limits[at]
+            if passes:
+                queues[self.handle + layout.QUEUE_LIMITS] |= layout.LIMIT_PAGED
             care = limits is None or limits[0] & layout.LIMIT_GROUPS != 0
             if self.needs_care != care:
                 self.needs_care = care
         self.tables.engine.see_queue(self)
+
+    def passes_by(self, limits):
+        """True when the engine may have persistent messages pass by memory: no rule looks at one that comes."""
+        known = self.tables.engine.limits & layout.LIMIT_PAGED
+        return bool(known and self.id_in_log and not limits & ~(layout.LIMIT_RETURNS | layout.LIMIT_DEAD_LETTERS))
 
     def plain_in_log(self):
         """QUEUE_PLAIN of a queue that the log knows, whose rules are flat."""

@@ -20,6 +20,7 @@ FILES = (
     "test_latest.py",
     "test_letters_same.py",
     "test_matching.py",
+    "test_passing_by.py",
     "test_reading.py",
     "test_remembering.py",
     "test_requests.py",

@@ -17,6 +17,6 @@ REASONS = {
     "turns": "Each message is a turn of the loop of its own: reading, confirming and sending are a call of the system each, in Python.",
     "queues_1000": "Each queue's few messages are a turn of their own.",
     "cycles": "Declaring, binding, consuming and deleting are Python for everybody's sake (control plane); a cycle is seven frames.",
-    "beyond_fill": "A message over its queue's share goes frame by frame through Python to the log (core/log/beyond_memory.py).",
+    "beyond_fill": "A persistent message over its queue's share passes by memory in C, one with a lifetime or for rules in Python.",
     "beyond_drain": "The messages come back from the log by a scan in turns.",
 }

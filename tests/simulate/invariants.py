@@ -193,8 +193,12 @@ def queue_records(broker, struck):
             limits = None
         plain = layout.PLAIN_LOGGED if found.id_in_log else layout.PLAIN
         rows = [("CONSUMERS", len(found.consumers)), ("IDENTITY", found.id_in_log)]
+        if limits is not None and found.is_paging() and not found.is_stream:
+            plain = layout.PLAIN_PAGED if found.passes_by(limits[0]) else layout.NOT_PLAIN
+            if plain:
+                limits = (limits[0] | layout.LIMIT_PAGED,) + limits[1:]
         if not found.is_stream:
-            rows.append(("PLAIN", layout.NOT_PLAIN if limits is None or found.is_paging() else plain))
+            rows.append(("PLAIN", layout.NOT_PLAIN if limits is None else plain))
         elif found.pages is None:
             rows.append(("PLAIN", layout.NOT_PLAIN))
         rows += zip(("LIMITS", "TTL", "LENGTH_MAX", "OCTETS_MAX"), (0,) * 4 if limits is None else limits)

@@ -305,8 +305,10 @@ class World(Deeds, Checks):
                 name = self.identify(message, self.broker.body_of(message))
                 self.pushed_at.setdefault(name, self.pushes)
                 found = self.broker.queue_objects[tables.entries[entry + layout.ENTRY_QUEUE]]
-                if found.is_stream:
+                passed = tables.entries[entry + layout.ENTRY_REDELIVERED] == layout.PASSED_BY
+                if found.is_stream or passed:
                     self.paged_ids[found.id_in_log, tables.entries[entry + layout.ENTRY_POSITION]] = name
+                    self.counts["paged"] += passed
                 entry = tables.entries[entry + layout.ENTRY_CONSUMER]
             log_pushed()
 

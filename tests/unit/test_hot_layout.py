@@ -28,4 +28,4 @@ def test_hot_constants_are_the_logs_or_their_own():
 
 def test_what_only_c_looks_at_are_the_limits_that_only_its_engine_sets():
     named = dict(constants(publish))
-    assert not named or named["IN_C"] == layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS
+    assert not named or named["IN_C"] == layout.LIMIT_REMEMBERS | layout.LIMIT_LATEST | layout.LIMIT_GROUPS | layout.LIMIT_PAGED

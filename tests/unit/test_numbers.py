@@ -88,7 +88,7 @@ GIVEN = (
     ("amqp_1_0/types", "_DESCRIBED=0 _SMALL_ULONG=83"),
     ("amqp_1_0/upstream", "TTL_MAX=4294967295"),
     ("broker/policies", "PRIORITY_MAX=2147483647"),
-    ("broker/publish", "_RECORD_SIZE=33 _PLACE_SIZE=12 _IN_C=65728"),
+    ("broker/publish", "_RECORD_SIZE=33 _PLACE_SIZE=12 _IN_C=196800"),
     ("log/flat_records", "_MESSAGE=1 RECORD_SIZE=33 _BIG=1073741824"),
     ("log/message_record", "HEAD_SIZE=28 PLACE_SIZE=12"),
     ("log/read_back", "HEAD_SIZE=13 PART_SIZE=5"),
