@@ -44,6 +44,15 @@ def settings(tmp_path):
     return ("--config", path)
 
 
+def ready(broker):
+    """Messages in the queue `images`."""
+    client = connect(broker.url)
+    try:
+        return client.queue_declare("images", passive=True)[1]
+    finally:
+        client.close()
+
+
 def killed(broker):
     """kill -9."""
     broker.process.kill()
@@ -97,14 +106,16 @@ def test_kills_cost_no_file_and_little_of_the_way(start, tmp_path, image, settin
     assert cuts == len(CUTS) and CUTS[-1] - 500000 <= resumed <= SIZE
     killed(broker[0])
     restart()
+    held = ready(broker[0])
+    assert held == 1 or held == 2 and resumed == SIZE, "all of it was there, published, and the answer was cut off: it was sent again"
     shown = killing(broker, CUTS, lambda at: at)
     got = tmp_path / "got.bin"
     (name, resumed), cuts = until_done(lambda: files_0_10.receive(broker[0].url, "images", str(got), shown, timeout_ms=60000), restart)
     assert cuts == len(CUTS) and name == "image.bin" and resumed >= CUTS[-1]
     assert got.read_bytes() == image.read_bytes() and sorted(os.listdir(tmp_path)) == ["data", "got.bin", "image.bin", "limits.toml"]
-    client = connect(broker[0].url)
-    assert client.queue_declare("images", passive=True)[1] == 0
-    client.close()
+    assert ready(broker[0]) == held - 1
+    if held == 2:
+        return
     deadline = time.monotonic() + PATIENCE_S
     while [each for each in os.listdir(tmp_path / "data" / "staged") if each.endswith(".log")]:
         assert time.monotonic() < deadline, "a content stays that no message refers to"
