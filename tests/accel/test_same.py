@@ -30,7 +30,10 @@ HYPOTHESIS_SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.randrange(1 << 
 
 class ByTables(c_accel.Engine):
     """The C form, but for dead letters: C makes them in the middle of its work where Python makes them before or behind it, so that tables
-    differ and what peers see does not: test_letters_same.py compares that."""
+    differ and what peers see does not: test_letters_same.py compares that; and for messages that pass by memory, of which the record of the
+    queue tells: test_passing_by.py."""
+
+    limits = c_accel.Engine.limits & ~layout.LIMIT_PAGED
 
     def learn_letter(self, *given):
         """C makes none."""
