@@ -29,7 +29,8 @@ TABLES = {
     **board_settings.TABLES,
     **pipeline_config.SECTIONS,
 }
-NOT_FOR_USERS = {"LEVERET_KEPT", "LEVERET_SPARK_SUBMIT", "LEVERET_SHARED", "LEVERET_KILLS"}  # of the launcher, of tools/dev.py
+# of the launcher, of tools/dev.py, of what tests run beside (tools/components.py)
+NOT_FOR_USERS = {"LEVERET_KEPT", "LEVERET_SPARK_SUBMIT", "LEVERET_SHARED", "LEVERET_KILLS", "LEVERET_RABBITMQADMIN"}
 
 
 def page():
