@@ -31,6 +31,7 @@ from leveret.core.connection.connection import Connection
 from leveret.core.errors import ProtocolError
 from leveret.ports.bridge.bridges import SLOTS, Bridges
 from leveret.ports.clock import now_ms
+from leveret.ports.password_thread import PasswordThread
 from leveret.ports.sockets import SocketStream
 from leveret.ports.tcp import Loop
 
@@ -131,6 +132,10 @@ class Server:
         self.firehose: "Any" = None  # ports/events/firehose.Firehose, from the first time that it was on
         self.events = None  # ports/events/watch.Watch, where they are asked for
         self.store = None  # of a broker that keeps messages on disk
+        self.passwords = PasswordThread(self.broker) if hasattr(os, "eventfd") else None
+        if self.passwords is not None:
+            self.broker.aside = self.passwords
+            self.loop.watch(self.passwords)
         self.manager = None  # ports/service_manager.ServiceManager, where systemd waits to hear of us
         self.lines = []
         self._certificates = []
@@ -422,6 +427,8 @@ class Server:
             line.leave()
         self._step_while(lambda: any(line.is_leaving() for line in self.lines), GOODBYE_MS)
         self.loop.close()
+        if self.passwords is not None:
+            self.passwords.close()
         return self._close_store()
 
     def _step_while(self, waits, limit_ms):

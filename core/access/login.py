@@ -46,9 +46,9 @@ class Login:
     subject = "a log-in%s"
 
     def work(self):
-        """Go on with the calculation; the broker calls this, outside of `process`."""
+        """Go on with the calculation; the broker calls this, outside of `process`. The peer may have gone meanwhile."""
         connection = self.session.connection
-        if connection.state == "served":
+        if connection.state == "served" and self.session.login is self:
             connection.guarded(self.work_on)
             if not connection.closed:
                 connection.process()
@@ -70,7 +70,11 @@ class Login:
         elif outcome == ACCEPTED and not session.broker.access.has(attempt.user):
             outcome = attempt.refuse("the user was removed meanwhile")
         if outcome == WORKING:
-            session.broker.jobs.append(self)
+            aside = session.broker.aside
+            if aside is None:
+                session.broker.jobs.append(self)
+            else:
+                aside.take(attempt.check.derivation, self)
         elif outcome == CONTINUE:
             self.step("challenge")
         elif outcome == ACCEPTED:

@@ -86,6 +86,8 @@ class Derivation:
 
     def work(self):
         """Work for one slice; true when the key is derived."""
+        if self.key is not None:
+            return True
         if pbkdf2_sha256 is not None:
             self.key = pbkdf2_sha256(self.password, self.salt, self.rounds)
             return True

@@ -49,6 +49,7 @@ class Broker:
     core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
+    aside: "Any" = None  # `take(derivation, login)` of a port: passwords are calculated beside the loop (ports/password_thread.py)
     name = "leveret"  # the broker's name; clients see it as cluster_name
     virtual_host = "/"  # the name of the one that there is
     virtual_host_aliases = ()  # other names by which clients may open it
