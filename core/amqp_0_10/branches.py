@@ -108,6 +108,8 @@ class Branch(Transaction):
 class Committing:
     """A branch and the session that commits it: the session of a Transaction.commit."""
 
+    number = 0
+
     def __init__(self, branch, connection):
         self.handle = branch.handle
         self.consumers = branch.consumers

@@ -52,6 +52,7 @@ class Sender:
         self.link = link
         self.session = link.protocol
         self.connection = link.protocol.connection
+        self.number = link.session.number
         self.promises = link.session.promises
 
 

@@ -194,6 +194,7 @@ class View:
         self.session = session.session
         self.connection = session.connection
         self.handle = session.handle
+        self.number = session.number
         self.consumers = session.consumers
         self.promises = session.promises
         self.closing = False

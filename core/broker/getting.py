@@ -40,7 +40,11 @@ def get(broker, session, queue, no_ack):
     """Remove the entry at the head of a queue, which is READY, and return it; unless `no_ack`, the session holds it under its last delivery
     tag."""
     tables = broker.tables
+    trace = broker.trace
+    copied = None if trace is None else trace.delivery(session, queue)
     entry = queue.pop()
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, session.handle, entry, layout.GOT)
+    if copied is not None:
+        trace.tell_delivery(queue, copied)
     return entry

@@ -24,7 +24,7 @@ def publish(broker, user, exchange_name, key, octets, columns, body):
     ):
         if len(octets_) > most:
             raise ProtocolError(CONTENT_TOO_LARGE, "%s of %d octets; this broker takes %d" % (part, len(octets_), most))
-    return whole.publish(broker, exchange_name, key, octets, columns, body)
+    return whole.publish(broker, exchange_name, key, octets, columns, body, user)
 
 
 class Holder:
@@ -33,8 +33,11 @@ class Holder:
     closing = False
     watched_tag, watched_since = -1, 0
 
-    def __init__(self, handle):
+    number = 0
+
+    def __init__(self, handle, user):
         self.handle = handle
+        self.user = user
         self.connection = nobody
         self.session = self
         self.consumers: "dict" = {}
@@ -52,7 +55,7 @@ def get(broker, user, name, count, outcome, octets_max, body_max):
     handle = broker.consumers.open_session()
     if handle is None:
         raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions at most" % broker.limits.channel_count_max)
-    holder = Holder(handle)
+    holder = Holder(handle, user)
     got: "list" = []
     try:
         waits = gather(broker, holder, queue, got, count, octets_max, body_max)

@@ -103,6 +103,8 @@ class Session(Structure):
 
     handle: int
     """Its record (layout.CHANNEL_*), from Consumers.open_session."""
+    number: int
+    """Its channel on the connection, 0 where none stands behind it: operators see it."""
     session: Protocol
     connection: Connection
     closing: bool

@@ -2,18 +2,22 @@
 "Firehose Tracer"). The key is publish.EXCHANGE or deliver.QUEUE, the headers say the rest, the body is the message's.
 
 While it is on every message takes Python: sessions read frame by frame, no route is cached, and queues that are traced are served one
-message at a time. Off, all functions are the broker's own again. Deliveries of streams, and what is published over HTTP, are not told.
+message at a time. Off, all functions are the broker's own again. What an operator publishes and gets has the connection OPERATOR,
+channel 0.
 """
 
 from typing import Any
 
-from ...core.broker import getting, route_cache
+from ...core.broker import route_cache
 from ...core.memory import layout
 from ...core.message import reading
+from ...core.outcomes import nobody
+from ...core.stream.reading_on import is_wanted
 from .outbox import Outbox, Told
 from .words import long
 
 EXCHANGE = "amq.rabbitmq.trace"
+OPERATOR = "management"
 Row = dict[str, Any]
 NUMBERS = ("delivery_mode", "priority")
 
@@ -42,7 +46,7 @@ class Firehose:
         self.put(broker, "remember_route", lambda *given: False)
         self.over(broker, "published", self.published)
         self.over(broker.places, "opened", self.opened)
-        self.over(getting, "get", self.get)
+        self.put(broker, "trace", self)
         if hasattr(engine, "hand_over"):
             self.over(engine, "see_queue", self.see_queue)
             for queue in broker.queues.values():
@@ -96,18 +100,28 @@ class Firehose:
 
     def published(self, before: Any, session: Any, message: int, mandatory: bool, outcome: int) -> None:
         """A message was published."""
+        self.tell_publish(message, session.connection.name, session.number, session.connection.user)
+        before(session, message, mandatory, outcome)
+
+    def published_by(self, user: Any, message: int) -> None:
+        """An operator has published a message."""
+        self.tell_publish(message, OPERATOR, 0, user)
+
+    def tell_publish(self, message: int, connection: str, channel: int, user: Any) -> None:
+        """A message was published by a user."""
         exchange, key = reading.names_of(self.broker.tables, message)
         if exchange != EXCHANGE and (self.exchanges is None or exchange in self.exchanges) and self.outbox.exchange.bindings:
             targets = self.broker.route(exchange, bytes(key), message)
-            row = {**self.row(message, session), "routed_queues": [queue.name for queue in targets]}
+            row = {**self.row(message, connection, channel, user), "routed_queues": [queue.name for queue in targets]}
             self.outbox.put("publish." + exchange, row, self.body(message))
-        before(session, message, mandatory, outcome)
 
     def deliver(self, before: Any, consumer: Any, most: int, made: int = 0) -> int:
         """Messages go to a consumer, one at a time."""
         queue = consumer.queue
-        if not self.is_on or queue.is_stream or not self.outbox.exchange.bindings or not self.tells(queue):
+        if not self.is_on or not self.tells(queue):
             return int(before(consumer, most, made))
+        if queue.is_stream:
+            return self.deliver_stream(before, consumer, most, made)
         count = 0
         while count < most and queue.head() != layout.NONE and self.broker.consumers.has_credit(consumer):
             copied = self.delivery(consumer.channel, queue)
@@ -117,26 +131,35 @@ class Firehose:
             self.tell_delivery(queue, copied)
         return count
 
-    def get(self, before: Any, broker: Any, session: Any, queue: Any, no_ack: bool) -> Any:
-        """A client has asked for a message, or an operator."""
-        is_told = broker is self.broker and hasattr(session, "number") and self.tells(queue)
-        copied = self.delivery(session, queue) if is_told else None
-        entry = before(broker, session, queue, no_ack)
-        self.tell_delivery(queue, copied)
-        return entry
+    def deliver_stream(self, before: Any, consumer: Any, most: int, made: int) -> int:
+        """Records of a stream go to a reader: those that it has passed, and wanted, are told."""
+        consumer.queue.find(consumer)
+        entry, offset, entries = consumer.cursor, consumer.cursor_offset, self.broker.tables.entries
+        count = int(before(consumer, most, made))
+        while count and offset < consumer.cursor_offset and entry != layout.NONE:
+            if is_wanted(self.broker, consumer, entries[entry + layout.ENTRY_MESSAGE]):
+                self.tell_delivery(consumer.queue, self.copy(consumer.channel, entry))
+            entry, offset = entries[entry + layout.ENTRY_NEXT], offset + 1
+        return count
 
     def tells(self, queue: Any) -> bool:
         """True for a queue whose deliveries are told."""
-        return self.queues is None or queue.name in self.queues
+        return bool(self.outbox.exchange.bindings) and (self.queues is None or queue.name in self.queues)
 
     def delivery(self, session: Any, queue: Any) -> tuple[Row, bytes] | None:
-        """The headers and the body of the message at a queue's head; None: it is a copy itself."""
-        tables = self.broker.tables
-        message = tables.entries[queue.head() + layout.ENTRY_MESSAGE]
-        row = self.row(message, session)
+        """The headers and the body of the message at a queue's head, which goes to a session; None: it is not told."""
+        return self.copy(session, queue.head()) if self.tells(queue) else None
+
+    def copy(self, session: Any, entry: int) -> tuple[Row, bytes] | None:
+        """The headers and the body of an entry's message; None: it is a copy itself."""
+        entries = self.broker.tables.entries
+        message = entries[entry + layout.ENTRY_MESSAGE]
+        client = session.connection
+        whose = (OPERATOR, session.user) if client is nobody else (client.name, client.user)
+        row = self.row(message, whose[0], session.number, whose[1])
         if row["exchange_name"] == EXCHANGE:
             return None
-        row["redelivered"] = 1 if tables.entries[queue.head() + layout.ENTRY_REDELIVERED] & 255 else 0
+        row["redelivered"] = 1 if entries[entry + layout.ENTRY_REDELIVERED] & 255 else 0
         return row, self.body(message)
 
     def tell_delivery(self, queue: Any, copied: tuple[Row, bytes] | None) -> None:
@@ -144,7 +167,7 @@ class Firehose:
         if copied is not None:
             self.outbox.put("deliver." + queue.name, *copied)
 
-    def row(self, message: int, session: Any) -> Row:
+    def row(self, message: int, connection: str, channel: int, user: Any) -> Row:
         """What both kinds of copies say."""
         exchange, key = reading.names_of(self.broker.tables, message)
         given = reading.properties_of(self.broker.tables, message)
@@ -159,9 +182,9 @@ class Firehose:
             "properties": {name: plain(value) for name, value in given.items() if value is not None},
             "node": self.node,
             "vhost": self.broker.virtual_host,
-            "connection": session.connection.name,
-            "channel": session.number,
-            "user": session.connection.user.name,
+            "connection": connection,
+            "channel": channel,
+            "user": user.name,
         }
 
     def body(self, message: int) -> bytes:

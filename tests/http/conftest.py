@@ -6,6 +6,7 @@ import sys
 import pytest
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "interop"))  # broker_process.py, certificates.py
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "unit"))  # scripted peers
 
 from api import Api, Served
 

@@ -101,3 +101,22 @@ def test_off_again_messages_take_the_fast_way(served):
     traffic(served.url, "end")
     assert heard.channel.basic_get(heard.queue)[0] is None
     heard.close()
+
+
+def test_what_an_operator_does_over_http_is_copied(served, api):
+    command(served, "on")
+    heard = Heard(served.url, EXCHANGE)
+    api.put_queue("traced.h")
+    api.publish("traced.h", "by an operator")
+    assert api.messages("traced.h")[0]["payload"] == "by an operator"
+    rows = heard.messages("deliver.traced.h")
+    assert [(method.routing_key, body) for method, _, body in rows] == [
+        ("publish.", b"by an operator"),
+        ("deliver.traced.h", b"by an operator"),
+    ]
+    for method, properties, _ in rows:
+        assert set(properties.headers) == HEADERS[method.routing_key.partition(".")[0]]
+        assert (properties.headers["connection"], properties.headers["channel"], properties.headers["user"]) == ("management", 0, "guest")
+    command(served, "off")
+    api.do("DELETE", "/queues/%2F/traced.h")
+    heard.close()
