@@ -17,7 +17,7 @@ class Framing:
     @staticmethod
     def integers(numbers):
         """The address of a reader's numbers."""
-        return ffi.from_buffer("int32_t[]", numbers)
+        return ffi.from_buffer("int32_t[]", owner(numbers))
 
     @staticmethod
     def check_16(octets, size, value):

@@ -10,6 +10,7 @@ import struct
 from leveret.core.memory import layout
 from leveret.core.queue import identities
 
+from . import owner
 from ._hot import ffi, lib
 
 
@@ -26,7 +27,7 @@ class Identities:
             ffi.new("leveret_identity[]", most + 1),
             ffi.new("int32_t[]", [layout.NONE]) if buckets == 1 else ffi.new("int32_t[]", buckets),
             ffi.new("leveret_id_window[]", len(tables.queues) // layout.QUEUE_WIDTH),
-            ffi.from_buffer("int32_t[]", self.pool.places),
+            ffi.from_buffer("int32_t[]", owner(self.pool.places)),
         )
         self.table.rows, self.table.chains, self.table.windows, self.table.left = self.kept
         ffi.memmove(self.kept[1], b"\xff" * (4 * buckets), 4 * buckets)

@@ -1,5 +1,6 @@
 """x-last-value-key and x-group-key with publishes in C: queues hold, say and count the same as in plain Python, whoever reads a header."""
 
+import gc
 import random
 
 import peer_0_10
@@ -9,10 +10,12 @@ from test_homes import said
 from test_same import Side
 
 from leveret import c_accel
+from leveret.c_accel import framing
 from leveret.core.amqp_0_9 import session
 from leveret.core.broker import engine
 from leveret.core.memory import layout
 from leveret.core.queue.identities import pool_of
+from leveret.core.serial_link import frame, stuffing
 
 FORMS = (engine.Plain, c_accel.Engine)
 QUEUES = (
@@ -168,3 +171,27 @@ def test_what_0_10_publishes_without_c_is_remembered_and_replaced_too(monkeypatc
             header = {"application_headers": {"k": "v"}, "message_id": b"0123456789abcdef"}
             peer.publish(b"%d" % number, key=name, header=header)
     assert [broker.queues[name].message_count() for name in ("latest", "ids", "groups")] == [1, 1, 4]
+
+
+@pytest.mark.parametrize("durable", (False, True))
+def test_c_keeps_the_address_of_no_view(monkeypatch, durable):
+    """The garbage collector clears a view before what hangs on it: in CPython before 3.11.9 and 3.12.3 that ends the process (gh-77894).
+    What is exported cannot be released: no view is, with queues that remember ids and values, a stream, a log and a line."""
+    others = {id(each): each for each in gc.get_objects() if isinstance(each, memoryview)}  # held, so that no new one has an id of these
+    side = prepared(c_accel.Engine, durable, identity_count_max=100)
+    side.give(0, encoded("queue_declare", 1, 0, "kept", False, durable, False, False, False, {"x-queue-type": "stream"} if durable else {}))
+    answered(side)
+    for name in ("kept", "one", "two", "other"):
+        side.give(0, content(1, "", name, b"x", {"headers": {"k": "v"}, "message_id": "m"}))
+        side.broker.run()
+    monkeypatch.setattr(stuffing, "chosen", framing.Framing)
+    line = [end(100, frame.FrameChecks(True)) for end in (frame.FrameReader, frame.FrameWriter)]
+    views = [each for each in gc.get_objects() if isinstance(each, memoryview) and id(each) not in others]
+    assert len(views) > 10 and all(any(each.octets is view for view in views) for each in line)
+    exported = 0
+    for view in views:
+        try:
+            view.release()
+        except BufferError:
+            exported += 1
+    assert exported == 0
