@@ -256,6 +256,11 @@ def test_a_session_goes_on_with_the_ids_that_its_messages_had():
     again = Posting(broker, posting.transfers).move()
     assert again.heard == [("opened", True)] and again.settled == []
     assert again.client.missing == [(2, 2)]
+    assert again.post("done", b"4") == 1
+    again.connection.received(0)  # and lost before it was told
+    again.client.received(0)
+    again = Posting(broker, posting.transfers).move()
+    assert again.heard == [("opened", True)] and again.settled == []
     assert [again.post(name, b"4") for name in ("done", "none", "new")] == [1, 2, 4]
     again.transfers.tell()
     again.move()

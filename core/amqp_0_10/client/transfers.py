@@ -38,7 +38,7 @@ class Transfers:
         self.sent: "dict" = {}  # ids of those sent on this connection
         self.reasons: "dict" = {}  # id -> reason of its message.reject
         self.early: "dict" = {}  # id -> reason of those that were completed and are not sent on this connection
-        self._owed: "list" = []  # (number, reason) to be told
+        self._owed: "list" = []  # of `early`: ids that are to be told
         self._body: "Any" = b""
         self._at = 0
 
@@ -70,6 +70,7 @@ class Transfers:
     def forget(self):
         """No message is open any more: names begin anew."""
         self.ids, self.names, self.sent, self.reasons, self.early = {}, {}, {}, {}, {}
+        self._owed = []
 
     def forget_one(self, id_):
         """A message is no longer open."""
@@ -99,8 +100,7 @@ class Transfers:
             self.next_id = serial.after(id_, 1)
             self.ids[name], self.names[id_] = id_, name
         elif id_ in self.early:
-            self._owed.append((id_ + 1, self.early[id_]))
-            self.forget_one(id_)
+            self._owed.append(id_)
             return id_ + 1
         self._say_point(id_)
         fields = {"destination": self.destination, "accept_mode": EXPLICIT, "acquire_mode": 0}
@@ -131,9 +131,13 @@ class Transfers:
         self._body, self._at = b"", 0
 
     def tell(self):
-        """Tell what was completed before its message was sent again."""
+        """Tell what was completed before its message was sent again. Until then its id is its own: the connection may be lost before."""
         while self._owed:
-            self.settled(*self._owed.pop(0))
+            id_ = self._owed.pop(0)
+            if id_ in self.early:  # no exception has named it meanwhile
+                reason = self.early[id_]
+                self.forget_one(id_)
+                self.settled(id_ + 1, reason)
 
     # What comes in
 
