@@ -83,7 +83,7 @@ function chart(words, samples) {
 function button(words, label, action, sure) {
   return make("button", { type: "button", "aria-label": label, onclick: async () => {
     if (sure && !window.confirm(sure)) return;
-    try { await action(); tell(label + ": done"); await show(true); } catch (error) { tell(label + ": " + error.message, true); }
+    try { await action(); await show(true); tell(label + ": done"); } catch (error) { tell(label + ": " + error.message, true); }
   } }, words);
 }
 

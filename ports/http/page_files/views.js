@@ -38,8 +38,8 @@ const VIEWS = {
       make("h2", {}, "Declare a queue"),
       form([["name", "Name", { required: true }], ["type", "Type", { choices: ["classic", "quorum", "stream"] }]], "Declare", async (values) => {
         await ask("PUT", "/queues/" + part(state.host) + "/" + part(values.name), { durable: true, arguments: { "x-queue-type": values.type } });
-        tell("Declared " + values.name);
         await show(true);
+        tell("Declared " + values.name);
       }),
       make("h2", {}, "Move messages"),
       form([["from", "From queue", { required: true }], ["to", "To queue", { required: true }]], "Move", async (values) => {
@@ -72,14 +72,14 @@ const VIEWS = {
       make("h2", {}, "Declare an exchange"),
       form([["name", "Name", { required: true }], ["type", "Type", { choices: ["direct", "fanout", "topic", "headers"] }]], "Declare", async (values) => {
         await ask("PUT", "/exchanges/" + part(state.host) + "/" + part(values.name), { type: values.type, durable: true });
-        tell("Declared " + values.name);
         await show(true);
+        tell("Declared " + values.name);
       }),
       make("h2", {}, "Bind a queue"),
       form([["source", "Exchange", { required: true }], ["queue", "Queue", { required: true }], ["key", "Routing key"]], "Bind", async (values) => {
         await ask("POST", "/bindings/" + part(state.host) + "/e/" + part(values.source) + "/q/" + part(values.queue), { routing_key: values.key });
-        tell("Bound " + values.queue + " to " + values.source);
         await show(true);
+        tell("Bound " + values.queue + " to " + values.source);
       }),
     ];
   },
@@ -155,8 +155,8 @@ const VIEWS = {
         await ask("PUT", "/users/" + part(values.name), { password: values.password, tags: values.tags });
         const { configure, write, read } = values;
         await ask("PUT", "/permissions/" + part(state.host) + "/" + part(values.name), { configure, write, read });
-        tell("Saved " + values.name);
         await show(true);
+        tell("Saved " + values.name);
       }),
       make("h2", {}, "Policies"),
       table(["Name", "Pattern", "For", "Definition", "Priority", "Do"],
@@ -169,8 +169,8 @@ const VIEWS = {
         ["value", "Value", { required: true }]], "Set policy", async (values) => {
         const definition = { [values.key]: /^[0-9]+$/.test(values.value) ? Number(values.value) : values.value };
         await ask("PUT", "/policies/" + part(state.host) + "/" + part(values.policy), { pattern: values.pattern, definition, "apply-to": values.apply });
-        tell("Set " + values.policy);
         await show(true);
+        tell("Set " + values.policy);
       }),
     ];
   },
