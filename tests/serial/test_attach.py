@@ -1,6 +1,6 @@
 """`leveret attach` over pseudo-terminals, with pika: several clients, pulled cables, a broker that begins anew, a shared wire."""
 
-import select
+import queue
 import signal
 import socket
 import subprocess
@@ -29,12 +29,17 @@ class Command:
             [sys.executable, "-m", "leveret.tools.cli", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self._said = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._ready = queue.Queue()
+        self._readers = [
+            threading.Thread(target=self._read, args=(self._process.stderr, self._said.append), daemon=True),
+            threading.Thread(target=self._read, args=(self._process.stdout, self._ready.put), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
 
-    def _read(self):
-        for line in self._process.stderr:
-            self._said.append(line)
+    def _read(self, file, take):
+        for line in file:
+            take(line)
 
     def said(self):
         return "".join(self._said)
@@ -47,8 +52,10 @@ class Command:
 
     def ready(self, seconds=READY_S):
         """The next ready line's URL."""
-        found, _, _ = select.select([self._process.stdout], [], [], seconds)
-        line = self._process.stdout.readline() if found else ""
+        try:
+            line = self._ready.get(timeout=seconds)
+        except queue.Empty:
+            line = ""
         assert line.startswith("ready "), (line, self.said())
         return line.split()[1]
 
@@ -60,7 +67,8 @@ class Command:
         if self.running():
             self._process.send_signal(number)
         status = self._process.wait(60)
-        self._reader.join(60)
+        for reader in self._readers:
+            reader.join(60)
         self._process.stdout.close()
         return status, self.said()
 
