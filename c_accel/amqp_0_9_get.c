@@ -98,10 +98,12 @@ int32_t leveret_amqp_0_9_get(const leveret_tables *t, const uint8_t *source, int
     next_number(t->channels + channel + CHANNEL_TAG);
     write_content(t, g->output, channel, number, queue, entry);
     unlink_ready(t, queue, entry);
-    if (name[1 + name[0]] & 1)
+    int32_t no_ack = name[1 + name[0]] & 1;
+    if (no_ack)
         drop(t, entry);
     else
         hold(t, channel, entry, GOT);
+    t->state[no_ack ? STATE_GOT_NO_ACK : STATE_GOT] += 1;
     g->answered = 1;
     return behind;
 }

@@ -143,8 +143,7 @@ static inline void hold(const leveret_tables *t, int32_t channel, int32_t entry,
     else
         record[CHANNEL_UNSETTLED_HEAD] = entry;
     record[CHANNEL_UNSETTLED_TAIL] = entry;
-    if (consumer != GOT)
-        record[CHANNEL_UNSETTLED] += 1;
+    record[consumer == GOT ? CHANNEL_GOT : CHANNEL_UNSETTLED] += 1;
     t->queues[place[ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1;
 }
 
@@ -189,8 +188,8 @@ static inline void unhold(const leveret_tables *t, int32_t channel, int32_t entr
     int32_t consumer = place[ENTRY_CONSUMER];
     if (consumer == RETURNING)
         t->queues[place[ENTRY_QUEUE] + QUEUE_RETURNING] -= 1;
-    else if (consumer != GOT)
-        record[CHANNEL_UNSETTLED] -= 1;
+    else
+        record[consumer == GOT ? CHANNEL_GOT : CHANNEL_UNSETTLED] -= 1;
     if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
         t->consumers[consumer + CONSUMER_CREDIT] += 1;
 }

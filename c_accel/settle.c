@@ -333,8 +333,7 @@ void leveret_leave(const leveret_tables *t, int32_t channel, int32_t entry, int3
             continue;
         place[ENTRY_CONSUMER] = RETURNING;
         t->queues[place[ENTRY_QUEUE] + QUEUE_RETURNING] += 1;
-        if (consumer != GOT)
-            t->channels[channel + CHANNEL_UNSETTLED] -= 1;
+        t->channels[channel + (consumer == GOT ? CHANNEL_GOT : CHANNEL_UNSETTLED)] -= 1;
         if (consumer >= 0 && t->consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED && t->consumers[consumer + CONSUMER_MODE] == WINDOW)
             t->consumers[consumer + CONSUMER_CREDIT] += 1;
     }

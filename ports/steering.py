@@ -111,7 +111,7 @@ def look(broker: Any, request: dict[str, Any]) -> str:
     rows: list[dict[str, Any]] = []
     left = broker.limits.management_size_max - 256
     for each in got or ():
-        row = row_of(each)
+        row = row_of(messages.described(each))
         left -= len(json_text(row)) + 2
         if left < 0:
             break

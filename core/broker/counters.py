@@ -11,6 +11,8 @@ COUNTERS = (
     "access_refused",
     "published",
     "delivered",
+    "got",
+    "got_no_ack",
     "delayed",
     "settled",
     "returned",
@@ -54,6 +56,8 @@ COUNTERS = (
 FOLDED = (  # those that the flat state counts
     ("published", layout.STATE_PUBLISHED),
     ("delivered", layout.STATE_DELIVERED),
+    ("got", layout.STATE_GOT),
+    ("got_no_ack", layout.STATE_GOT_NO_ACK),
     ("settled", layout.STATE_SETTLED),
     ("expired", layout.STATE_EXPIRED),
     ("dropped_head", layout.STATE_DROPPED_HEAD),

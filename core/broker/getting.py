@@ -45,6 +45,7 @@ def get(broker, session, queue, no_ack):
     entry = queue.pop()
     if not no_ack:
         hot.hold(tables.entries, tables.queues, tables.channels, session.handle, entry, layout.GOT)
+    tables.state[layout.STATE_GOT_NO_ACK if no_ack else layout.STATE_GOT] += 1
     if copied is not None:
         trace.tell_delivery(queue, copied)
     return entry

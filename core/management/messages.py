@@ -5,7 +5,7 @@ from ..access.permissions import READ, WRITE, check
 from ..broker import getting, whole
 from ..errors import ACCESS_REFUSED, CONTENT_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout
-from ..message import reading
+from ..message import reading, route
 from ..outcomes import nobody
 
 
@@ -45,8 +45,8 @@ class Holder:
 
 def get(broker, user, name, count, outcome, octets_max, body_max):
     """Look at up to `count` messages at the head of a queue, as many as have `octets_max` octets together, with bodies that are each cut
-    to `body_max`; then settle them as `outcome` says (outcomes.py): a list of dicts, or None: they are on their way, try again. Raises
-    ProtocolError."""
+    to `body_max`; then settle them as `outcome` says (outcomes.py): a list of what `described` reads, or None: they are on their way, try
+    again. Raises ProtocolError."""
     check(broker, user, READ, "queue", name)
     queue = broker.topology.queue(name, nobody)
     if queue.is_stream:
@@ -79,7 +79,7 @@ def gather(broker, holder, queue, got, count, octets_max, body_max):
             return state == getting.LATER
         entry = queue.head()
         octets = tables.size_of(tables.entries[entry + layout.ENTRY_MESSAGE])
-        item = shown(tables, tables.entries[entry + layout.ENTRY_MESSAGE], body_max)
+        item = copied(tables, tables.entries[entry + layout.ENTRY_MESSAGE], body_max)
         item["redelivered"] = tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 > 0
         hot.next_number(tables.channels, holder.handle + layout.CHANNEL_TAG)
         getting.get(broker, holder, queue, False)
@@ -89,15 +89,28 @@ def gather(broker, holder, queue, got, count, octets_max, body_max):
     return False
 
 
-def shown(tables, message, body_max):
-    """A message's description: exchange, key (bytes), properties by name, body (bytes, cut), size of the whole body."""
-    exchange, key = reading.names_of(tables, message)
+def copied(tables, message, body_max):
+    """What `described` reads of a message: octets, which are soon copied while it is held; body (bytes, cut), size of the whole body."""
     size = tables.messages[message + layout.MESSAGE_BODY]
-    body = tables.octets(message, tables.size_of(message) - size, min(size, body_max))
     return {
-        "exchange": exchange,
-        "key": bytes(key),
-        "properties": reading.properties_of(tables, message),
-        "body": bytes(body),
+        "route": tables.route_of(message),
+        "format": reading.format_of(tables, message),
+        "octets": tables.properties_of(message),
+        "annotations": tables.annotations_of(message),
+        "body": tables.octets(message, tables.size_of(message) - size, min(size, body_max)),
         "size": size,
+    }
+
+
+def described(got):
+    """A message of `get` by names: exchange, key (bytes), properties (a dict); body (bytes, cut) and size of the whole body; redelivered;
+    left, how many the queue had behind it."""
+    return {
+        "exchange": route.exchange_of(got["route"]),
+        "key": bytes(route.key_of(got["route"])),
+        "properties": reading.decoded(got["format"], got["octets"], got["annotations"]),
+        "body": got["body"],
+        "size": got["size"],
+        "redelivered": got["redelivered"],
+        "left": got["left"],
     }

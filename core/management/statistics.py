@@ -39,7 +39,7 @@ def of_session(tables, session):
     `prefetch`: most unsettled deliveries of all its consumers, 0: no limit."""
     channels, handle = tables.channels, session.handle
     return {
-        "unsettled": channels[handle + layout.CHANNEL_UNSETTLED],
+        "unsettled": channels[handle + layout.CHANNEL_UNSETTLED] + channels[handle + layout.CHANNEL_GOT],
         "delivered": (channels[handle + layout.CHANNEL_TAG_HIGH] << 30) + channels[handle + layout.CHANNEL_TAG],
         "published": (channels[handle + layout.CHANNEL_PUBLISHED_HIGH] << 30) + channels[handle + layout.CHANNEL_PUBLISHED],
         "confirms": channels[handle + layout.CHANNEL_CONFIRM] != 0,

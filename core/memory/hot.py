@@ -305,6 +305,8 @@ def hold(entries, queues, channels, channel, entry, consumer):
     channels[channel + CHANNEL_UNSETTLED_TAIL] = entry
     if consumer != GOT:
         channels[channel + CHANNEL_UNSETTLED] += 1
+    else:
+        channels[channel + CHANNEL_GOT] += 1
     queues[entries[entry + ENTRY_QUEUE] + QUEUE_UNSETTLED] += 1
 
 
@@ -328,6 +330,8 @@ def unhold(entries, queues, channels, consumers, state, channel, entry):
         queues[entries[entry + ENTRY_QUEUE] + QUEUE_RETURNING] -= 1
     elif consumer != GOT:
         channels[channel + CHANNEL_UNSETTLED] -= 1
+    else:
+        channels[channel + CHANNEL_GOT] -= 1
     if consumer >= 0 and consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED and consumers[consumer + CONSUMER_MODE] == 0:
         consumers[consumer + CONSUMER_CREDIT] += 1
 
@@ -424,6 +428,8 @@ def leave(entries, queues, channels, consumers, channel, entry, most):
             queues[queue + QUEUE_RETURNING] += count
             if consumer != GOT:
                 channels[channel + CHANNEL_UNSETTLED] -= count
+            else:
+                channels[channel + CHANNEL_GOT] -= count
             if consumer >= 0 and consumers[consumer + CONSUMER_CREDIT] != CREDIT_UNLIMITED and consumers[consumer + CONSUMER_MODE] == 0:
                 consumers[consumer + CONSUMER_CREDIT] += count
 

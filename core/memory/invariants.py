@@ -220,13 +220,14 @@ def unsettled_list(tables, alive, channel, places):
     """The entries of a channel's unsettled list, their tags rising; what it says of their number."""
     entries, consumers = tables.entries, tables.consumers
     unsettled = linked(tables, alive, places, "CHANNEL", channel, "UNSETTLED_HEAD", "UNSETTLED_TAIL")
-    count, before = 0, None
+    count, got, before = 0, 0, None
     for entry in unsettled:
         tag, consumer = entries[entry + layout.ENTRY_TAG], entries[entry + layout.ENTRY_CONSUMER]
         if before is not None and not is_before(before, tag):
             raise Wrong("entry %d: TAG is to be behind %d, and is %d" % (entry, before, tag))
         before = tag
         count += consumer not in (layout.RETURNING, layout.GOT)
+        got += consumer == layout.GOT
         if consumer >= 0:
             if consumer not in alive["CONSUMER"]:
                 raise Wrong("entry %d: CONSUMER is to be in use, and is %d" % (entry, consumer))
@@ -238,6 +239,7 @@ def unsettled_list(tables, alive, channel, places):
     if before is not None and is_before(last, before):
         raise Wrong("channel %d: TAG is to be %d or behind it, and is %d" % (channel, before, last))
     same("CHANNEL", channel, "UNSETTLED", count, tables.channels[channel + layout.CHANNEL_UNSETTLED])
+    same("CHANNEL", channel, "GOT", got, tables.channels[channel + layout.CHANNEL_GOT])
     return unsettled
 
 

@@ -129,7 +129,8 @@ CHANNEL_NEXT_COUNTED = 12  # behind it in that list
 CHANNEL_NUMBER = 13  # by which its peer knows it: the family's own, no neutral file reads it (dev.py check)
 CHANNEL_COUNTED_FROM = 14  # CHANNEL_PUBLISHED before the first of them
 CHANNEL_CONSUMERS = 15  # its first consumer, the others linked by CONSUMER_NEXT; NONE: none
-CHANNEL_WIDTH = 16
+CHANNEL_GOT = 16  # entries on that list that were got (GOT): no prefetch counts them
+CHANNEL_WIDTH = 17
 
 # The index of tags, behind the channels' records: the first entry (plus 1; 0: none) for each slot, then the next one behind each entry. The
 # slot of an unsettled entry is (the channel's number among the records + its tag) & STATE_TAG_MASK. Entries come into it when one is asked
@@ -215,8 +216,10 @@ STATE_KEPT_HEAD = (
 )
 STATE_KEPT_TAIL = 55
 STATE_KEPT_CHANNEL = 56  # whose transaction it is
-STATE_REPLACED = 57  # a counter as those above
-STATE_WIDTH = 58
+STATE_REPLACED = 57  # counters as those above
+STATE_GOT = 58
+STATE_GOT_NO_ACK = 59
+STATE_WIDTH = 60
 
 # A slot of the route cache (broker/route_cache.py): where messages of one user to one exchange with one key go.
 ROUTE_EPOCH = 0

@@ -19,10 +19,13 @@ def format_of(tables, message):
 
 def properties_of(tables, message):
     """A message's properties by name, as receivers get them."""
-    octets = tables.properties_of(message)
-    properties = format_of(tables, message).decode(octets, 0, len(octets))
-    octets = tables.annotations_of(message)
-    return annotations.put_over(properties, annotations.read(octets)) if octets else properties
+    return decoded(format_of(tables, message), tables.properties_of(message), tables.annotations_of(message))
+
+
+def decoded(format_, octets, annotated):
+    """The properties by name that octets of a format have, with the annotations `annotated` (octets, b"": none) over them."""
+    properties = format_.decode(octets, 0, len(octets))
+    return annotations.put_over(properties, annotations.read(annotated)) if annotated else properties
 
 
 def annotations_of(tables, message):

@@ -271,7 +271,7 @@ def get(call: Call) -> Work:
     rows = []
     got.reverse()
     while got:
-        each = got.pop()
+        each = messages.described(got.pop())
         body, how = shown_body(each["body"], encoding)
         rows.append(
             answers.written(

@@ -4,14 +4,16 @@ from typing import Any
 
 from ...core.management import overview, statistics
 
-# RabbitMQ's name of what all channels have done -> the broker's counter (core/broker/broker.py)
+# RabbitMQ's name of what all channels have done -> the broker's counters (core/broker/counters.py), added up
 SOURCES = {
-    "publish": "published",
-    "deliver_get": "delivered",
-    "ack": "settled",
-    "redeliver": "redelivered",
-    "return_unroutable": "returned",
-    "drop_unroutable": "unroutable",
+    "publish": ("published",),
+    "deliver_get": ("delivered", "got", "got_no_ack"),
+    "get": ("got",),
+    "get_no_ack": ("got_no_ack",),
+    "ack": ("settled",),
+    "redeliver": ("redelivered",),
+    "return_unroutable": ("returned",),
+    "drop_unroutable": ("unroutable",),
 }
 COUNTED = tuple(SOURCES)
 LOGGED = ("log_octets", "log_syncs")
@@ -20,7 +22,7 @@ LOGGED = ("log_octets", "log_syncs")
 def of_broker(broker: Any) -> dict[str, int]:
     """Every count whose growth is watched."""
     counters = overview.counters(broker)
-    made = {name: counters[source] for name, source in SOURCES.items()}
+    made = {name: sum(counters[source] for source in sources) for name, sources in SOURCES.items()}
     ready, unsettled = statistics.totals_of_queues(broker)
     made["messages"], made["messages_ready"], made["messages_unacknowledged"] = ready + unsettled, ready, unsettled
     made["connection_created"] = counters["connections"]

@@ -30,10 +30,12 @@ Labels = dict[str, str]
 Sample = tuple[Labels, float]
 GAUGE, COUNTER = "gauge", "counter"
 
-# The broker's counters that have a name in RabbitMQ
+# The broker's counters, and counts.SOURCES, that have a name in RabbitMQ
 GLOBAL = (
     ("messages_received_total", "published", "Total number of messages received from publishers"),
-    ("messages_delivered_total", "delivered", "Total number of messages delivered to consumers"),
+    ("messages_delivered_total", "deliver_get", "Total number of messages delivered to consumers"),
+    ("messages_delivered_get_manual_ack_total", "got", "Total number of messages delivered to basic.get with acknowledgement"),
+    ("messages_delivered_get_auto_ack_total", "got_no_ack", "Total number of messages delivered to basic.get without acknowledgement"),
     ("messages_acknowledged_total", "settled", "Total number of message acknowledgements received from consumers"),
     ("messages_redelivered_total", "redelivered", "Total number of messages redelivered to consumers"),
     ("messages_unroutable_dropped_total", "unroutable", "Total number of messages published as non-mandatory, that were dropped"),
@@ -162,8 +164,9 @@ def of_all(call: Call, with_queues: bool = True) -> Iterator[str]:
         for name, key in (("ready", "messages_ready"), ("unacked", "messages_unacknowledged")):
             yield from family(f"rabbitmq_queue_messages_{name}", GAUGE, f"Messages {name} of all queues", one(counts[key]))
         yield from family("rabbitmq_queue_messages", GAUGE, "Sum of ready and unacknowledged messages", one(counts["messages"]))
+    known = counters | counts
     for name, source, words in GLOBAL:
-        yield from family("rabbitmq_global_" + name, COUNTER, words, one(counters[source], **PROTOCOL))
+        yield from family("rabbitmq_global_" + name, COUNTER, words, one(known[source], **PROTOCOL))
     consumers = one(totals["consumers"], **PROTOCOL)
     yield from family("rabbitmq_global_consumers", GAUGE, "The current number of consumers", consumers)
     routed = counters["published"] - counters["unroutable"] - counters["returned"]

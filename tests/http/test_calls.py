@@ -50,6 +50,30 @@ def test_a_queue_is_declared_looked_at_and_deleted(api):
     assert api.get(queue("calls.q"), 404) and api.do("DELETE", queue("calls.q"), None, 404)
 
 
+def test_what_basic_get_has_taken_is_in_every_count(api, client):
+    """Of the channel, of the queue and of the broker; what the API itself gets counts as well, as in RabbitMQ."""
+    before = api.get("/overview")["message_stats"]
+    channel = client.channel()
+    channel.queue_declare("calls.got")
+    for _ in range(6):
+        channel.basic_publish("", "calls.got", b"x")
+    for no_ack in (True, False, False, True, False):
+        channel.basic_get("calls.got", auto_ack=no_ack)
+    channel.basic_ack(2)
+    channel.queue_declare("calls.got", passive=True)
+    given = {"count": 5, "ackmode": "ack_requeue_true", "encoding": "auto"}
+    assert len(api.do("POST", queue("calls.got") + "/get", given, 200)) == 1
+    (row,) = [each for each in api.get("/channels") if each["messages_unacknowledged"]]
+    assert (row["messages_unacknowledged"], row["message_stats"]["deliver_get"], row["message_stats"]["ack"]) == (2, 5, 3)
+    assert api.get(queue("calls.got"))["messages_unacknowledged"] == 2
+    after = api.get("/overview")["message_stats"]
+    assert {name: after[name] - before[name] for name in ("deliver_get", "get", "get_no_ack")} == {"deliver_get": 6, "get": 4, "get_no_ack": 2}
+    text = api.call("GET", "/metrics")[2].decode()
+    assert f'rabbitmq_global_messages_delivered_get_auto_ack_total{{protocol="amqp"}} {after["get_no_ack"]}' in text
+    assert f'rabbitmq_global_messages_delivered_total{{protocol="amqp"}} {after["deliver_get"]}' in text
+    channel.queue_delete("calls.got")
+
+
 def test_a_queue_of_the_api_is_of_the_type_that_it_names_and_belongs_to_no_connection(api, client):
     """RabbitMQ's `queue_type` beside the arguments; x-queue-type in these comes first."""
     for name, given, kind in (

@@ -38,7 +38,7 @@ def heard(broker, firehose):
     got = messages.get(broker, broker.access.users["guest"], "heard", 100, REJECTED, 1 << 20, 1 << 20) or ()
     return [
         (each["key"].decode(), each["properties"]["headers"]["connection"], each["properties"]["headers"]["channel"], each["body"])
-        for each in got
+        for each in [messages.described(each) for each in got]
     ]
 
 

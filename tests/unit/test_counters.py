@@ -118,6 +118,24 @@ def delivered():
     return broker, 3
 
 
+def got():
+    broker, peer = fresh()
+    for _ in range(4):
+        peer.publish("q", b"x")
+    for _ in range(3):  # in C the first one is Python's
+        get(peer, no_ack=False)
+    return broker, 3
+
+
+def got_no_ack():
+    broker, peer = fresh()
+    for _ in range(3):
+        peer.publish("q", b"x")
+    for _ in range(4):  # the last one finds nothing
+        get(peer)
+    return broker, 3
+
+
 def settled():
     broker, peer = fresh()
     for _ in range(3):
@@ -485,6 +503,8 @@ CASES = (
     access_refused,
     published,
     delivered,
+    got,
+    got_no_ack,
     settled,
     returned,
     unroutable,

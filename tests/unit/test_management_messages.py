@@ -18,7 +18,8 @@ def publish(broker, key, body=b"m", exchange="", given=None, user=None):
 
 
 def get(broker, name, count=10, outcome=ACCEPTED, octets_max=1 << 20, body_max=1 << 20, user=None):
-    return messages.get(broker, user or broker.access.users["guest"], name, count, outcome, octets_max, body_max)
+    got = messages.get(broker, user or broker.access.users["guest"], name, count, outcome, octets_max, body_max)
+    return None if got is None else [messages.described(each) for each in got]
 
 
 def refused(condition, function, *arguments, **given):
@@ -194,6 +195,38 @@ def test_figures_of_a_session_and_a_consumer():
     channels[handle + layout.CHANNEL_PREFETCH] = -1  # channel.flow: none at all for now, which is no limit of its own
     figures = statistics.of_session(broker.tables, session)
     assert (figures["delivered"], figures["published"], figures["prefetch"]) == ((1 << 30) + 1, (2 << 30) + 1, 0)
+
+
+def test_what_a_session_has_got_is_unsettled_and_in_no_prefetch():
+    broker, peer = world()
+    (session,) = list(broker.consumers.open_sessions())
+    peer.ask("basic_qos", "basic_qos_ok", 0, 1, True)
+    for _ in range(7):
+        peer.give(content(1, "", "q", b"m"))
+    for no_ack in (True, False, False, False, False, True):
+        peer.give(encoded("basic_get", 1, 0, "q", no_ack))
+
+    def figures():
+        peer.frames()
+        known = statistics.of_session(broker.tables, session)
+        return known["delivered"], known["unsettled"], broker.queues["q"].unsettled_count()
+
+    assert figures() == (6, 4, 4)
+    peer.consume("q", "c")
+    assert figures() == (7, 5, 5)  # a prefetch of 1 had room
+    peer.give(encoded("basic_ack", 1, 3, False))
+    assert figures() == (7, 4, 4)
+    peer.give(encoded("basic_reject", 1, 2, False))
+    assert figures() == (7, 3, 3)
+    peer.give(encoded("basic_recover", 1, True))  # all come back: two that were got, and the one of the consumer, who gets one
+    assert figures() == (8, 1, 1)
+    assert (broker.tables.state[layout.STATE_GOT], broker.tables.state[layout.STATE_GOT_NO_ACK]) == (4, 2)
+    peer.give(encoded("basic_cancel", 1, "c", False) + encoded("basic_ack", 1, 0, True))
+    peer.frames()
+    assert [len(get(broker, "q", count)) for count in (1, 9)] == [1, 1]
+    peer.give(encoded("channel_close", 1, 0, "", 0, 0))
+    peer.frames()
+    assert broker.queues["q"].unsettled_count() == 0
 
 
 def test_pools_say_what_is_used_of_what():

@@ -245,7 +245,7 @@ static void check_tables(const leveret_tables *t)
             require(++count <= ENTRIES && t->entries[entry + ENTRY_PREVIOUS] == before, "a channel's list");
             before = entry;
         }
-        require(before == channel[CHANNEL_UNSETTLED_TAIL] && count - got == channel[CHANNEL_UNSETTLED], "a channel's counts");
+        require(before == channel[CHANNEL_UNSETTLED_TAIL] && count - got == channel[CHANNEL_UNSETTLED] && got == channel[CHANNEL_GOT], "a channel's counts");
         entries += count;
     }
     int32_t settled = 0;
