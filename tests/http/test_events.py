@@ -119,12 +119,64 @@ def test_without_room_events_wait_and_those_beyond_are_counted(tmp_path):
     assert process.stop() == 0
 
 
+def filled(url, api):
+    """Fill the broker's memory until publishers have waited for long enough, and empty it."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    channel = connection.channel()
+    channel.queue_declare("filled")
+    for _ in range(300):  # pika's calls wait for what the system has no room for: the few behind the last one taken have room there
+        channel.basic_publish("", "filled", bytes(3000))
+    limit = time.monotonic() + WAIT_S
+    while not api.get("/nodes")[0]["mem_alarm"]:
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    other = pika.BlockingConnection(pika.URLParameters(url))
+    other.channel().queue_purge("filled")
+    other.close()
+    connection.close()
+
+
+def limited(process):
+    """Have a RabbitMQ's publishers wait for memory, and go on."""
+    for part in ("0.000001", "0.6"):
+        process.control("set_vm_memory_high_watermark", part)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A broker with events whose memory is soon full."""
+    config = tmp_path / "small.toml"
+    config.write_text("events = true\n[limits]\narena_size = 1048576\n")
+    process = Served("--config", str(config))
+    yield process
+    assert process.stop() == 0
+
+
+def alarms(process, make):
+    """What a listener hears of alarms while `make()` makes one and ends it."""
+    heard = Heard(process.url)
+    make()
+    rows = [row for row in heard.until("alarm.cleared") if row[0].startswith("alarm.")]
+    heard.close()
+    return rows
+
+
+def test_an_alarm_is_told_when_publishers_have_to_wait_and_when_no_more(small):
+    api = Api(small.http_port, "guest")
+    node = api.get("/overview")["node"]
+    rows = alarms(small, lambda: filled(small.url, api))
+    assert [(key, headers["source"], headers["node"]) for key, headers in rows] == [
+        ("alarm.set", "memory", node),
+        ("alarm.cleared", "memory", node),
+    ]
+
+
 # What RabbitMQ tells and this broker does not: runtime parameters, of which it has none.
 NOT_TOLD = ("parameter.", "vhost.")
 
 
 @pytest.mark.skipif(not rabbitmq_installed(), reason=f"{RABBITMQ_SERVER} is not there: apt install rabbitmq-server")
-def test_keys_and_headers_are_rabbitmqs(telling):
+def test_keys_and_headers_are_rabbitmqs(telling, small):
     port = free_port()
     rabbitmq = BrokerProcess(
         "rabbitmq",
@@ -142,6 +194,10 @@ def test_keys_and_headers_are_rabbitmqs(telling):
             of_an_operator(api)
             told.append({key: {name: kind(value) for name, value in headers.items()} for key, headers in heard.until("user.deleted")})
             heard.close()
+        theirs = alarms(rabbitmq, lambda: limited(rabbitmq))
+        here = alarms(small, lambda: filled(small.url, Api(small.http_port, "guest")))
+        for rows, told_ in zip((theirs, here), told):
+            told_.update({key: {name: kind(value) for name, value in headers.items()} for key, headers in rows})
     finally:
         rabbitmq.stop()
     theirs, here = told
