@@ -8,9 +8,11 @@ from ..broker import crossing
 from ..memory import layout
 from ..message import reading
 from ..message.formats import AMQP_0_10
+from ..message.route import exchange_of, key_of
 from . import properties, structs
 
 LATIN_MAX = 255  # octets of a str8
+SAID = layout.KIND_DURABLE | layout.KIND_HAS_PRIORITY | 255 << layout.KIND_PRIORITY  # the part of a kind that delivery-properties say
 
 
 def header_segment(broker, message, redelivered, more=None):
@@ -28,14 +30,39 @@ def header_segment(broker, message, redelivered, more=None):
         if not annotations and says(octets, changes):
             return octets
         return properties.rewritten(octets, changes, annotations)
+    if not annotations and not more:
+        return converted(broker, message, redelivered, tables.route_of(message))[0]
+    lifetime = reading.expiration_of(tables, message)
+    octets, _ = crossing.once(
+        broker,
+        message,
+        True,
+        ("0-10", kind & SAID, lifetime),
+        lambda given: properties.encode(over(given, said_of(kind, lifetime))),
+    )
+    return properties.rewritten(octets, changes, annotations)
+
+
+def converted(broker, message, redelivered, route, octets=None):
+    """(header segment, pieces of its body) of a message of another family that has no annotations, for a receiver that asks for no more:
+    made once for all such receivers. `route`, `octets`: its route and its properties; None: they have not been read."""
+    kind = broker.tables.messages[message + layout.MESSAGE_KIND]
+    lifetime = reading.expiration_of(broker.tables, message)
+
+    def convert(given):
+        changes = {"exchange": exchange_of(route), "routing_key": text_of(key_of(route)), "redelivered": redelivered}
+        return properties.rewritten(properties.encode(over(given, said_of(kind, lifetime))), changes, {})
+
+    return crossing.once(broker, message, True, ("0-10", kind & SAID, lifetime, redelivered, route), convert, octets)
+
+
+def said_of(kind, lifetime):
+    """What the columns of a message say of it, by the names of class basic."""
     said: "dict" = {"delivery_mode": properties.PERSISTENT if kind & layout.KIND_DURABLE else 1}
     if kind & layout.KIND_HAS_PRIORITY:
         said["priority"] = kind >> layout.KIND_PRIORITY & 255
-    lifetime = reading.expiration_of(tables, message)
     said["expiration"] = None if lifetime is None else str(lifetime)
-    version = ("0-10", said["delivery_mode"], said.get("priority"), lifetime)
-    octets, _ = crossing.once(broker, message, True, version, lambda given: properties.encode(over(given, said)))
-    return properties.rewritten(octets, changes, annotations)
+    return said
 
 
 def over(given, said):

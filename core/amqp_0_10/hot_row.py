@@ -183,15 +183,22 @@ def lead_of(subscribed):
     return memoryview(lead)
 
 
+def lead_for(subscribed):
+    """`lead_of`, kept as long as the subscription has the same protocol."""
+    protocol = subscribed.session.session
+    if subscribed.lead is None or subscribed.lead_of is not protocol:
+        subscribed.lead, subscribed.lead_of = lead_of(subscribed), protocol
+    return subscribed.lead
+
+
 def deliver(subscribed, most):
     """Have the engine make up to `most` deliveries: how many."""
     session, broker, consumer = subscribed.session, subscribed.broker, subscribed.consumer
     protocol, send, state = session.session, session.connection.send, broker.tables.state
-    if subscribed.lead is None or subscribed.lead_of is not protocol:
-        subscribed.lead, subscribed.lead_of = lead_of(subscribed), protocol
+    lead = lead_for(subscribed)
     send.room()
     before, end = state[layout.STATE_DELIVERED], send.size - REPLY_ROOM
-    at = protocol.hot.pump(consumer.handle, most, subscribed.lead, protocol.frame_max_out, send.octets, send.end, end)
+    at = protocol.hot.pump(consumer.handle, most, lead, protocol.frame_max_out, send.octets, send.end, end)
     count = (state[layout.STATE_DELIVERED] - before) & layout.MASK
     if count:
         send.wrote(at)

@@ -10,6 +10,7 @@ from ..broker.numbered import is_held
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout, serial
 from ..message.formats import AMQP_0_10
+from ..parts import part
 from ..queue.turns import charge_made, is_overdue
 from ..shim import const
 from . import convert, frame, hot_row, numbers, structs
@@ -146,7 +147,10 @@ def deliver(subscription, most, before):
     tables, queue = broker.tables, consumer.queue
     count = 0
     while count < most and can_go_on(subscription) and not is_overdue(queue):
-        quick = hot_row.deliver(subscription, most - count) if may_run(subscription) else 0
+        quick = deliver_run(subscription, most - count) if may_run(subscription) else 0
+        if quick and broker.tables.engine.left <= 0:
+            count += quick
+            break
         if quick:
             count += quick
             continue
@@ -179,6 +183,18 @@ def deliver(subscription, most, before):
     if session.session.outgoing.active():
         session.connection.send.starve(consumer, count + before)
     return count
+
+
+def deliver_run(subscription, most):
+    """Up to `most` deliveries of messages of one family, which go out whole: how many."""
+    tables, head = subscription.broker.tables, subscription.consumer.queue.head()
+    if head == layout.NONE:
+        return 0
+    kind = tables.messages[tables.entries[head + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND]
+    if kind & layout.KIND_FORMAT == AMQP_0_10:
+        return hot_row.deliver(subscription, most)
+    foreign = part("amqp_0_10.foreign")
+    return 0 if foreign is None else foreign.deliver(subscription, most)
 
 
 def can_go_on(subscription):

@@ -69,12 +69,28 @@ def deliver(session, consumer, most):
             or tables.queues[length] == 0
             or not session.broker.consumers.has_credit(consumer)
             or is_overdue(consumer.queue)
-            or not deliver_large(session, consumer)
         ):
+            return count
+        made = deliver_converted(session, consumer, most - count)
+        if made:
+            count += made
+            if count == most or session.broker.tables.engine.left <= 0:
+                return count
+            continue
+        if not deliver_large(session, consumer):
             return count
         count += 1
         if not charge_made(session.broker, consumer.queue) or count == most or session.outgoing.active():
             return count
+
+
+def deliver_converted(session, consumer, most):
+    """Write up to `most` deliveries of messages that another family has published, where the next one is such: how many went out whole."""
+    tables = session.broker.tables
+    message = tables.entries[consumer.queue.head() + layout.ENTRY_MESSAGE]
+    if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
+        return foreign().deliver(session, consumer, most)
+    return 0
 
 
 def reworked_properties(broker, message):

@@ -52,19 +52,28 @@ def named(source, kind, octets, type_, wide):
     return given
 
 
-def once(broker, message, wide, version, convert):
+def once(broker, message, wide, version, convert, octets=None):
     """(what `convert` makes of a message's properties by name, pieces of its body): made once for all receivers of a version, as long as
     there is room for it (Results). `version`: a tuple of all else that the result is made of, the version's name first; `convert`: a
-    function of the properties as `told` gives them."""
+    function of the properties as `told` gives them; `octets`: the message's properties, where they have been read."""
     tables = broker.tables
-    kind = tables.messages[message + layout.MESSAGE_KIND]
-    source = source_of(kind)
-    octets = tables.properties_of(message)
-    places, type_ = payload(tables, message, source, octets) or (None, None)
+    messages = tables.messages
+    kind = messages[message + layout.MESSAGE_KIND] & (layout.KIND_FORMAT | layout.KIND_GRAFTED)
+    if octets is None:
+        octets = tables.properties_of(message)
     if broker.results is None:
         broker.results = Results(RESULTS * broker.limits.properties_size_max)
-    key = (version, kind & (layout.KIND_FORMAT | layout.KIND_GRAFTED), octets, type_)
-    made = broker.results.get(key)
+    # Whether a body is payload as it lies follows from the properties, and of 1.0 from its size.
+    size = messages[message + layout.MESSAGE_BODY] if kind & layout.KIND_FORMAT == AMQP_1_0 else 0
+    key = (version, kind, octets, size)
+    made = broker.results.by_key.get(key)
+    if made is not None:
+        return made, None
+    source = source_of(kind)
+    places, type_ = payload(tables, message, source, octets) or (None, None)
+    if places is not None:
+        key = (version, kind, octets, type_)
+        made = broker.results.by_key.get(key)
     if made is None:
         made = convert(named(source, kind, octets, type_, wide))
         broker.results.keep(key, made, len(octets))
@@ -79,10 +88,6 @@ class Results:
         self.room = room
         self.taken = 0
         self.by_key = {}
-
-    def get(self, key):
-        """A result, or None."""
-        return self.by_key.get(key)
 
     def keep(self, key, made, size):
         """Keep a result (octets, or a tuple that begins with them) of a key that has `size` octets."""

@@ -143,6 +143,9 @@ class Tables:
 
     def octets(self, message, start, size):
         """`size` octets of a message's chain from `start`, as bytes."""
+        if 0 < size <= self.block_size - start:  # all of them in its first block
+            at = self.messages[message] * self.block_size + start
+            return bytes(self.arena[at : at + size])
         copied = bytearray(size)
         if size:
             hot.extract(self.arena, self.blocks, self.state, self.messages[message], start, memoryview(copied), 0, size)

@@ -105,15 +105,26 @@ def charge_stream(engine, count):
     engine.turned(count * (max(engine.deliveries // _STREAM_DELIVERIES, 1) - 1))
 
 
-def charge_made(broker, queue):
-    """A session has made the octets of a delivery in Python: it took as long as many that the engine makes. False when the round has no
-    more effort left: the session delivers no more, and the queue has another turn."""
+def charge_made(broker, queue, count=1):
+    """A session has made the octets of so many deliveries in Python: each took as long as many that the engine makes. False when the round
+    has no more effort left: the session delivers no more, and the queue has another turn."""
     engine = broker.tables.engine
-    engine.turned(max(engine.deliveries // _MADE_DELIVERIES, 1) - 1)
+    engine.turned(count * (made_cost(engine) - 1))
     if engine.left > 0:
         return True
     broker.activate(queue)
     return False
+
+
+def most_made(broker, most):
+    """Of `most` deliveries how many a session may make in Python, one behind the other: at least 1."""
+    engine = broker.tables.engine
+    return min(most, max(engine.left // made_cost(engine), 1))
+
+
+def made_cost(engine):
+    """How many deliveries of the engine take as long as one that is made in Python."""
+    return max(engine.deliveries // _MADE_DELIVERIES, 1)
 
 
 def is_overdue(queue):
