@@ -35,7 +35,7 @@ class Url010(Url):
     def check(self, settings: "Any") -> None:
         """Raise ValueError for a bridge that cannot have this upstream."""
         if not settings.up or [url for url in settings.upstream_urls if type(url) is not Url010]:
-            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1 or 1.0")
 
     def target(self) -> "Any":
         """The class of a bridge's upstream."""

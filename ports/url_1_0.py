@@ -48,14 +48,20 @@ class Url10(Url):
 
     def check(self, settings: "Any") -> None:
         """Raise ValueError for a bridge that cannot have this upstream."""
-        if not settings.up or [url for url in settings.upstream_urls if type(url) is not Url10]:
-            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+        if [url for url in settings.upstream_urls if type(url) is not Url10]:
+            raise ValueError("all URLs of upstream have one protocol")
 
     def target(self) -> "Any":
         """The class of a bridge's upstream."""
         from .bridge.target_1_0 import Target10
 
         return Target10
+
+    def source(self) -> "Any":
+        """The class of a bridge's upstream that it takes messages from."""
+        from .bridge.source_1_0 import Source10
+
+        return Source10
 
 
 def read_url_with(url: str) -> "Url":

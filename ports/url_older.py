@@ -31,7 +31,7 @@ class UrlOlder(Url):
     def check(self, settings: "Any") -> None:
         """Raise ValueError for a bridge that cannot have this upstream."""
         if not settings.up or [url for url in settings.upstream_urls if getattr(url, "protocol", "") != self.protocol]:
-            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1")
+            raise ValueError("all URLs of upstream have one protocol, and downwards it is 0-9-1 or 1.0")
         if self.protocol in DRAFTS:
             raise ValueError("no bridge speaks %s, whose headers have no names like x-gateway and x-sequence" % self.protocol)
 

@@ -59,7 +59,13 @@ PARTS = {
         "core/stream/subscription.py",
         "core/amqp_0_9/deliver_stream.py",
     ),
-    "bridge_1_0": ("ports/url_1_0.py", "ports/bridge/target_1_0.py", "core/access/client_scram.py", "core/amqp_0_9/exact.py"),
+    "bridge_1_0": (
+        "ports/url_1_0.py",
+        "ports/bridge/target_1_0.py",
+        "ports/bridge/source_1_0.py",
+        "core/access/client_scram.py",
+        "core/amqp_0_9/exact.py",
+    ),
     "client": ("core/amqp_0_9/client/client.py", "ports/client.py"),
     "client_1_0": ("core/amqp_1_0/client/client.py", "ports/client_1_0.py"),
 }

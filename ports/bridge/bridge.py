@@ -18,7 +18,7 @@ from ..pipe import InsideDial
 from ..url import Url
 from .keeper import Keeper
 from .meter import Meter
-from .sources import QueueSource, acknowledge
+from .sources import QueueSource
 from .stream_source import StreamSource
 from .target import Target
 
@@ -69,7 +69,11 @@ class Bridge:
         if there is None:
             there = [network_dial(url) for url in settings.upstream_urls]
         if not settings.up:
-            self.source: "Any" = QueueSource(self, "upstream", there, settings, False)
+            kind = getattr(settings.upstream_urls[0], "source", None)  # of another protocol
+            if kind is None:
+                self.source: "Any" = QueueSource(self, "upstream", there, settings, False)
+            else:
+                self.source = kind()(self, "upstream", there, settings)
             self.target: "Any" = LocalTarget(self, "local", here, settings)
         else:
             kind = getattr(settings.upstream_urls[0], "target", None)  # of another protocol
@@ -154,7 +158,7 @@ class Bridge:
         if self.mover.settled:
             self._owed += self.mover.settled
             self.mover.settled = []
-        while self._owed and acknowledge(self.source, self._owed[0]):
+        while self._owed and self.source.acknowledge(self._owed[0]):
             self._owed.pop(0)
         if not self.source.ready:
             self._owed = []  # the source will deliver all of it again

@@ -223,6 +223,18 @@ class Side(Events):
         self.over = True
         self.lost(self.dial.failure() or "%s%s" % ("%d " % code if code else "", text))
 
+    def acknowledge(self, delivery: "Any") -> bool:
+        """Tell the source, this side, that a delivery is done: false when there is no room now. A delivery of an older connection needs no
+        acknowledgement."""
+        if delivery.epoch != self.epoch:
+            return True
+        return self.ready and self.done_with(delivery)
+
+    def done_with(self, delivery: "Any") -> bool:
+        """Acknowledge a delivery of this connection: false when there is no room now."""
+        done: bool = self.client.channels[delivery.channel].basic_ack(delivery.tag)
+        return done
+
     def numbers_begin_anew(self) -> None:
         """The source's messages have other numbers from now on."""
 

@@ -68,12 +68,3 @@ class QueueSource(Side):
 
     def uplink_back(self) -> None:
         """One lane only."""
-
-
-def acknowledge(side: "Side", delivery: Delivery) -> bool:
-    """Tell the source that a delivery is done: false when there is no room now. A delivery of an older connection needs no
-    acknowledgement."""
-    if delivery.epoch != side.epoch:
-        return True
-    channel = side.client.channels[delivery.channel]
-    return side.ready and channel.basic_ack(delivery.tag)

@@ -14,7 +14,7 @@ from nodes import taken, wait_until
 from leveret.core.amqp_0_9.properties import with_header
 from leveret.core.bridge.mover import Delivery
 from leveret.ports.bridge import dial
-from leveret.ports.bridge.sources import acknowledge
+from leveret.ports.bridge.side import Side
 from leveret.ports.client import ChannelClosed, connect
 from leveret.ports.url import read_url
 
@@ -337,8 +337,9 @@ def test_a_delivery_of_an_older_connection_is_done_without_an_acknowledgement():
     """The source delivers it again; a tag of the connection before it would be refused, and stop all others."""
     acknowledged = []
     channel = SimpleNamespace(basic_ack=lambda tag: acknowledged.append(tag) or True)
-    side = SimpleNamespace(epoch=2, ready=True, client=SimpleNamespace(channels={1: channel}))
-    assert acknowledge(side, Delivery(1, 7, 1, 0, 1)) is True and acknowledged == []
-    assert acknowledge(side, Delivery(1, 8, 2, 0, 1)) is True and acknowledged == [8]
+    side = Side(None, "source", [], SimpleNamespace(reconnect_seconds_min=1, reconnect_seconds_max=1))
+    side.epoch, side.ready, side.client = 2, True, SimpleNamespace(channels={1: channel})
+    assert side.acknowledge(Delivery(1, 7, 1, 0, 1)) is True and acknowledged == []
+    assert side.acknowledge(Delivery(1, 8, 2, 0, 1)) is True and acknowledged == [8]
     side.ready = False
-    assert acknowledge(side, Delivery(1, 9, 2, 0, 1)) is False and acknowledged == [8]
+    assert side.acknowledge(Delivery(1, 9, 2, 0, 1)) is False and acknowledged == [8]

@@ -39,7 +39,8 @@ class Link:
     """The common part of senders and receivers. `handle`: ours; `source`, `target`: fields of the termini as the peer made them, or None.
 
     `options`: "name" of the link, "filter" (a map), "durable" and "expiry-policy" of the terminus at the peer, "capabilities" (a list of
-    symbols), "dynamic" (the peer makes the address), "reply_to" (a Receiver's address on our side), "distribution-mode".
+    symbols), "dynamic" (the peer makes the address), "reply_to" (a Receiver's address on our side), "distribution-mode", "properties" of
+    the link (a map).
     """
 
     is_sender = False
@@ -91,6 +92,8 @@ class Link:
             theirs["address"] = self.address
         fields = {"name": self.name, "handle": self.handle, "role": not self.is_sender}
         self.say_modes(fields, theirs, ours)
+        if "properties" in options:
+            fields["properties"] = options["properties"]
         return self.session.client.output.write(self.session.frame("attach", fields))
 
     def leave(self, error=None, closed=True):

@@ -120,7 +120,7 @@ class RecoveringSender(Sender):
 
 class RecoveringReceiver(Receiver):
     """`undecided`: tags of deliveries without an outcome of ours; `decided`: {tag: outcome} of those that the sender has not settled. Both
-    stay when the connection is lost."""
+    stay when the connection is lost. `keeps`: the peer settles second, and has answered our map with its own."""
 
     def __init__(self, session, handle, address, prefetch, options):
         self.undecided: "dict" = {}
@@ -130,6 +130,7 @@ class RecoveringReceiver(Receiver):
     def reset(self):
         """As before attach."""
         Receiver.reset(self)
+        self.keeps = False
         self._tags: "dict" = {}  # delivery-id -> tag of deliveries decided on this attachment
         self._again: "dict" = {}  # delivery-ids of deliveries that had come before it
 
@@ -141,6 +142,7 @@ class RecoveringReceiver(Receiver):
 
     def begin(self, fields):
         """The peer has attached its end: deliveries that it does not have are settled."""
+        self.keeps = fields["rcv-settle-mode"] == SECOND and fields["unsettled"] is not None
         theirs = fields["unsettled"] or {}
         self.decided = {tag: self.decided[tag] for tag in self.decided if tag in theirs}
         self.undecided = {tag: None for tag in self.undecided if tag in theirs}
