@@ -409,6 +409,10 @@ class IncomingLink(Link):
             if self.kept.durable == termini.UNSETTLED_STATE:
                 self.session.promises.logged()
         self.end(delivery)
+        if outcome == UNROUTABLE and self.route is not None and self.route[0] == "" and self.route[1] is not None:
+            name = str(self.route[1], "utf-8")  # it was there when the link was attached
+            if name not in self.broker.queues:
+                raise LinkError("resource-deleted", "the queue '%s' was deleted" % name[:80])
         if outcome == UNROUTABLE and not self.needs_queue:
             outcome = TAKEN
         elif outcome == UNROUTABLE and not self.may_say("released"):

@@ -88,7 +88,7 @@ def open_(protocol, channel, fields, octets, at, end):
         say_open(protocol, sole.FAILED)
         sole.refuse(protocol)
         return
-    broker.places.introduced(connection, fields["properties"], "")
+    broker.places.introduced(connection, fields["properties"], protocol.mechanism)
     broker.places.opened(connection)
     say_open(protocol)
 
@@ -148,8 +148,8 @@ def say_close(protocol, condition, text, info=None):
 
 
 def force(protocol, text):
-    """Send a close from the broker's side, without an error of the peer (section 2.8.16)."""
-    say_close(protocol, CONNECTION_FORCED, text)
+    """Send a close from the broker's side, without an error of the peer (section 2.8.16), in RabbitMQ's words."""
+    say_close(protocol, CONNECTION_FORCED, "Connection forced: " + text)
 
 
 def end(protocol, *given):

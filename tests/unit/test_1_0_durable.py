@@ -2,7 +2,9 @@
 makes, and settlements that are left to us (rcv-settle-mode second, section 2.8.3)."""
 
 from memory_store import MemoryStore, SlowStore, durable_broker
-from peer_1_0 import Peer, declare, one_by_one, performative
+from peer_1_0 import Peer, declare, error_in, one_by_one, performative
+
+from leveret.core.outcomes import nobody
 
 ROOM = {"content_size_max": 4096, "argument_size_max": 1024}
 
@@ -51,6 +53,21 @@ def test_a_message_that_is_not_durable_waits_for_no_log():
     store.stalls = True
     peer.send(0, b"a")
     assert told(peer) == [(0, "accepted", True)]
+
+
+def test_a_message_that_waits_for_the_log_is_answered_though_its_link_ends_for_a_deleted_queue():
+    store = SlowStore()
+    broker, peer = ready(store)
+    store.stalls = True
+    peer.send(0, b"a", header={"durable": True})
+    broker.topology.delete_queue(nobody, "q", False, False)
+    peer.send(1, b"b", header={"durable": True})
+    turns(broker)
+    store.stalls = False
+    turns(broker)
+    found = one_by_one(peer.frames())
+    assert [(each[1]["first"], each[1]["state"][0]) for each in found if each[0] == "disposition"] == [(0, "accepted")]
+    assert error_in(found, "detach")[0] == "amqp:resource-deleted"
 
 
 def test_an_attach_that_makes_a_node_is_answered_when_the_node_is_durable():

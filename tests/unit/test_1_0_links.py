@@ -1,6 +1,6 @@
 """Links of AMQP 1.0: part 2, sections 2.6.1 to 2.6.6 and 2.7.3, 2.7.7; part 3, section 3.5."""
 
-from peer_1_0 import Peer, answers, declare, error_in, new_broker, performative
+from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, one_by_one, performative
 
 from leveret.core.outcomes import nobody
 
@@ -145,6 +145,23 @@ def test_a_link_whose_queue_is_deleted_is_detached():
     assert error_in(peer.frames(), "detach") == ("amqp:resource-deleted", "the queue 'q' was deleted")
     peer.give(performative("detach", handle=1, closed=True))
     assert peer.frames() == []
+
+
+def test_a_sender_hears_with_its_next_message_that_its_queue_was_deleted():
+    """Section 2.8.15, resource-deleted, as RabbitMQ 4 has it: the link would lead nowhere. What came before has its outcome."""
+    for settled in (False, True):
+        peer = ready()
+        peer.sender("/queues/q", "to-q", 5)
+        peer.send(0, b"a", 5, settled=settled)
+        peer.broker.topology.delete_queue(nobody, "q", False, False)
+        further = [performative("transfer", 0, data(b"b"), handle=5, delivery_id=each, delivery_tag=b"%d" % each) for each in (1, 2)]
+        peer.give(b"".join(further))
+        found = one_by_one(peer.frames())
+        outcomes = [(fields["first"], fields["state"][0]) for name, fields, _, _ in found if name == "disposition"]
+        assert outcomes == ([] if settled else [(0, "accepted")])
+        assert error_in(found, "detach") == ("amqp:resource-deleted", "the queue 'q' was deleted")
+        peer.give(performative("detach", handle=5, closed=True))
+        assert peer.frames() == [] and peer.broker.counters["internal_errors"] == 0
 
 
 def test_links_beyond_those_that_a_connection_may_have_and_names_that_are_too_long():

@@ -57,7 +57,7 @@ def test_a_message_that_goes_no_further_ends_its_connection():
 def test_a_close_of_ours_that_is_not_answered():
     peer = ready()
     peer.connection.close("bye")
-    assert error_in(peer.frames(), "close") == ("amqp:connection:forced", "bye")
+    assert error_in(peer.frames(), "close") == ("amqp:connection:forced", "Connection forced: bye")
     tick(peer, 4000)
     assert peer.connection.closed or peer.connection.ending
 
