@@ -70,8 +70,14 @@ def host_and_port(name: str) -> tuple[str, int]:
 
 
 def family_of(session: Any) -> str:
-    """The protocol that a connection speaks."""
-    for family in FAMILIES:
-        if family.protocol is type(session):
-            return str(family.name)
-    return "" if session is None else "AMQP 0-9-1"
+    """The protocol that a connection speaks, by the name of its family."""
+    if session is None:
+        return ""
+    header = getattr(getattr(session, "dialect", None), "HEADER", None)  # of a version in the folder of 0-9-1
+    families = [family for family in FAMILIES if folder_of(family.protocol) == folder_of(type(session))]
+    return str([family for family in families if header in (None, family.header)][0].name)
+
+
+def folder_of(made: Any) -> str:
+    """The folder of core/ that a class or a function is from."""
+    return str(made.__module__.rpartition(".")[0])

@@ -45,6 +45,7 @@ class Protocol(Sending):
         self.user: "Any" = None  # who has logged in
         self.idle_ms = 0  # the peer hears something from us within this time; 0: it need not
         self.login: "Any" = None  # the log-in that is going on
+        self.mechanism = ""  # what it chose; none without the SASL layer
         self.mapped: "Any" = {}  # sessions by channel
         self.links: "Any" = {}  # those that are attached: (name, role of the peer) -> link
         self.dynamic = Dynamic(self)

@@ -29,6 +29,7 @@ def offer(protocol):
 def sasl_init(protocol, channel, fields, octets, at, end):
     """The peer chooses a mechanism (section 5.3.3.2)."""
     protocol.hostname = fields["hostname"] or ""
+    protocol.mechanism = fields["mechanism"]
     protocol.login = Login(protocol, MECHANISMS, fields["mechanism"], protocol.step)
     protocol.login.receive(fields["initial-response"] or b"")
 

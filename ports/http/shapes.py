@@ -200,7 +200,7 @@ class Shapes:
             "user": connection.user.name,
             "user_who_performed_action": connection.user.name,
             "type": "network" if connection.address else "direct",
-            "protocol": family_of(connection.session),
+            "protocol": family_of(connection.session).replace(".", "-"),  # AMQP 1-0, as RabbitMQ writes it
             "state": "closing" if connection.ending else "running" if connection.reading else "blocked",
             "channels": len(connection.sessions()),
             "channel_max": getattr(connection.session, "channel_max", 0) or broker.limits.channel_max,
@@ -223,6 +223,9 @@ class Shapes:
             "peer_cert_issuer": None,
             "peer_cert_validity": None,
         }
+        container = getattr(connection.session, "container_id", "")
+        if container:  # of AMQP 1.0 alone, as RabbitMQ 4 has it
+            row["container_id"] = container
         return row
 
     def connection_details(self, connection: Any) -> Row:

@@ -7,6 +7,10 @@ import pika
 import pytest
 from api import Api, Served, queue
 
+from leveret.ports.client import connect
+from leveret.ports.client_1_0 import connect as connect_1_0
+from leveret.ports.client_errors import ConnectionLost
+
 NO_CERTIFICATE = dict.fromkeys(
     ("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity", "ssl_cipher", "ssl_hash", "ssl_key_exchange", "ssl_protocol")
 )
@@ -225,3 +229,20 @@ def test_the_machine(api):
     assert (node["sockets_used"], node["sockets_total"], node["running"], node["mem_alarm"]) == (1, 256, True, False)
     assert 0 < node["fd_used"] < node["fd_total"] and 0 < node["mem_used"] and 0 < node["disk_free"] and node["processors"] >= 1
     assert 0 < node["uptime"] < 1_000_000
+
+
+def test_connections_of_other_versions():
+    """As RabbitMQ 4 has them: its clients of AMQP 1.0 find connections by `container_id`, and close them."""
+    process = Served()
+    api = Api(process.http_port, "guest")
+    client = connect_1_0("amqp://guest:guest@127.0.0.1:%d/" % process.port, container="rows of 1.0")
+    older = connect("amqp://guest:guest@127.0.0.1:%d/?protocol=0-8" % process.port)
+    rows = {each["protocol"]: each for each in api.get("/connections")}
+    assert sorted(rows) == ["AMQP 0-8", "AMQP 1-0"]
+    assert rows["AMQP 1-0"]["container_id"] == "rows of 1.0" and rows["AMQP 1-0"]["auth_mechanism"] == "PLAIN"
+    assert "container_id" not in rows["AMQP 0-8"]
+    api.do("DELETE", "/connections/" + rows["AMQP 1-0"]["name"])
+    with pytest.raises(ConnectionLost):
+        client.poll(10000)
+    older.close()
+    process.stop()
