@@ -1,7 +1,7 @@
-"""Connections as ports show them: their names, and what their peers say of themselves, kept only where something shows it."""
+"""Connections as ports show them: names, streams, and what their peers say of themselves, kept only where something shows it."""
 
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from ..core.wire.registry import FAMILIES
 
@@ -15,9 +15,19 @@ class Peers:
 
     def __init__(self) -> None:
         self.said: Any = WeakKeyDictionary()  # connection -> (properties, mechanism)
+        self.streams: Any = WeakKeyDictionary()  # connection -> a weak reference to its stream
 
     def __call__(self, connection: Any, properties: Any, mechanism: str) -> None:
         self.said[connection] = shortened(properties or {}), mechanism[:TEXT_MAX]
+
+    def met(self, connection: Any, stream: Any) -> None:
+        """A connection was accepted on a stream."""
+        self.streams[connection] = ref(stream)
+
+    def stream_of(self, connection: Any) -> Any:
+        """The stream of a connection; None: it has none, or not any more."""
+        reference = self.streams.get(connection)
+        return None if reference is None else reference()
 
     def properties_of(self, connection: Any) -> dict[str, Any]:
         """The peer's properties by name, without what is too long."""

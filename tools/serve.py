@@ -264,7 +264,7 @@ class Server:
         def accept(stream):
             if self.steered.draining:
                 return None
-            return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities))
+            return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address, stream.identities), stream)
 
         return self.loop.listen(place.host, place.port, accept, make_stream)
 
@@ -339,7 +339,7 @@ class Server:
     def _accept(self, stream):
         if self.steered.draining:
             return None
-        return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address))
+        return self._admitted(Connection(self.broker, stream.name, stream.from_loopback, stream.address), stream)
 
     def _accept_draft(self, version):
         """`_accept` for a listener whose ambiguous header means a draft."""
@@ -359,10 +359,14 @@ class Server:
         # Who holds the other end of our cable is as near as loopback: guest may log in.
         if self.steered.draining:
             return None
-        return self._admitted(Connection(self.broker, stream.name, True))
+        return self._admitted(Connection(self.broker, stream.name, True), stream)
 
-    def _admitted(self, connection):
-        return None if connection.closed else connection
+    def _admitted(self, connection, stream):
+        if connection.closed:
+            return None
+        if self.http is not None:
+            self.http.server.peers.met(connection, stream)
+        return connection
 
     def tell_manager(self, urls):
         """Listeners are open: tell the service manager so, where one has started us."""

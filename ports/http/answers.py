@@ -95,7 +95,7 @@ def not_logged_in(reason: str = "") -> Answer:
 def refusal(error: ProtocolError) -> Refused:
     """The answer to a request that the broker's verbs refuse."""
     if error.condition == NOT_FOUND:
-        return not_found()
+        return Refused(404, "not_found", error.text)
     if error.condition == ACCESS_REFUSED:
         return forbidden("ACCESS_REFUSED - " + error.text)
     if error.condition == INTERNAL_ERROR:

@@ -43,10 +43,14 @@ class Call:
 
     def host(self) -> str:
         """The virtual host of the path, which must be the one that there is."""
-        host = self.names.get("vhost", self.broker.virtual_host)
-        if host != self.broker.virtual_host and host not in self.broker.virtual_host_aliases:
-            raise not_found()
+        if not self.is_ours():
+            raise Refused(404, "not_found", "vhost_not_found") if self.method in ("PUT", "POST") else not_found()
         return str(self.broker.virtual_host)
+
+    def is_ours(self) -> bool:
+        """Whether the virtual host of the path is the one that there is, by one of its names."""
+        host = self.names.get("vhost", self.broker.virtual_host)
+        return bool(host == self.broker.virtual_host or host in self.broker.virtual_host_aliases)
 
     def own_host(self) -> str:
         """The same for who looks into it or changes something in it: without permissions nobody does, whatever his tags."""

@@ -173,7 +173,7 @@ def post_binding(call: Call) -> Answer:
     source, destination, kind = name_in(call, "source"), name_in(call, "destination"), call.names["kind"]
     if source == DEFAULT_NAME:
         source = ""
-    key = text(given, "routing_key", "")
+    key = "" if given.get("routing_key") is None else text(given, "routing_key")
     if len(key.encode()) > 255:
         raise bad("routing_key is longer than 255 octets")
     made = given_arguments(given)
@@ -184,8 +184,8 @@ def post_binding(call: Call) -> Answer:
     if source:
         call.check(READ, "exchange", source, key)
     (topology.bind if kind == "q" else topology.bind_exchange)(nobody, destination, source, key.encode(), made)
-    place = "/".join(quote(part, "") for part in (call.names["vhost"], "e", source, kind, destination, properties_key(key, made)))
-    return Answer(201, headers=(("location", "/api/bindings/" + place),), number=call.server.promised())
+    place = quote(destination, "") + "/" + quote(properties_key(key, made), "")  # relative to the path, as RabbitMQ's: clients cut it
+    return Answer(201, headers=(("location", place),), number=call.server.promised())
 
 
 def delete_binding(call: Call) -> Answer:
@@ -224,7 +224,12 @@ def publish(call: Call) -> Work:
         raise bad("routing_key is longer than 255 octets")
     began = call.broker.uptime_ms
     while True:
-        outcome = messages.publish(call.broker, call.user, exchange, key, octets, columns, body)
+        try:
+            outcome = messages.publish(call.broker, call.user, exchange, key, octets, columns, body)
+        except ProtocolError as error:
+            if error.condition != ACCESS_REFUSED:
+                raise
+            raise bad("403 ACCESS_REFUSED - " + error.text) from None  # RabbitMQ publishes on a channel, and tells how that ended
         if outcome != NO_ROOM:
             break
         if call.broker.uptime_ms - began > WAIT_MS:

@@ -9,15 +9,15 @@ from . import answers
 from .answers import Answer, bad, written
 from .call import Call
 from .listing import Row
+from .nodes import check_node
 
 UNITS = {"days": 86400, "weeks": 604800, "months": 2592000, "years": 31536000}
+AMQP = ("amqp", "amqps")
+# RabbitMQ's names of protocols -> the listeners that serve them; all versions of AMQP come to one listener
 NAMES = {
-    "amqp": ("amqp", "amqps"),
-    "amqp091": ("amqp", "amqps"),
-    "amqp/ssl": ("amqps",),
-    "amqps": ("amqps",),
-    "http": ("http",),
-    "https": ("https",),
+    **dict.fromkeys(("amqp", "amqp091", "amqp0.9.1", "amqp0-9-1", "amqp10", "amqp1.0", "amqp1-0"), AMQP),
+    **dict.fromkeys(("amqp/ssl", "amqps"), ("amqps",)),
+    **{name: (name,) for name in ("http", "https", "ws", "wss")},
 }
 PROTOCOL = {"amqps": "amqp/ssl"}
 
@@ -45,6 +45,26 @@ def well(call: Call) -> Answer:
     return ok()
 
 
+def led(call: Call) -> Answer:
+    """/api/health/checks/quorum-queues-without-elected-leaders/vhost/VHOST: the one node leads every queue."""
+    call.host()
+    return ok()
+
+
+def connection_limit(call: Call) -> Answer:
+    """/api/health/checks/below-node-connection-limit: a further client gets a place."""
+    most, there = call.broker.limits.connection_count_max, len(call.broker.connections)
+    return ok() if there < most else failed("connection limit is reached", limit=most, connections=there)
+
+
+def node(call: Call) -> Answer:
+    """/api/healthchecks/node[/NODE]: RabbitMQ's check of old, all in one."""
+    if "node" in call.names:
+        check_node(call)
+    rows = troubles.alarms(call.broker)
+    return answers.of({"status": "failed", "reason": "; ".join(why for _, why in rows)} if rows else {"status": "ok"})
+
+
 def rebalanced(call: Call) -> Answer:
     """POST /api/rebalance/queues: the leaders of one node's queues are where they should be."""
     return Answer(204)
@@ -70,8 +90,10 @@ def protocol_listener(call: Call) -> Answer:
     """/api/health/checks/protocol-listener/PROTOCOL."""
     wanted = call.names["protocol"]
     there = [protocol for protocol, _, _ in call.server.listeners]
-    if any(each in there for each in NAMES.get(wanted.lower(), (wanted,))):
-        return ok(protocol=wanted)
+    for each in wanted.split(","):  # one of them is enough
+        for protocol in NAMES.get(each.lower(), ()):
+            if protocol in there:
+                return ok(protocol=PROTOCOL.get(protocol, protocol))
     return failed("No active listener", missing=wanted, protocols=[PROTOCOL.get(each, each) for each in there])
 
 
@@ -134,15 +156,28 @@ def behind(octets: bytes, at: int) -> int:
 
 def attempts(call: Call) -> Answer:
     """/api/auth/attempts/NODE: log-ins of all protocols."""
-    counters = call.broker.counters
-    refused, good = counters["logins_refused"], call.broker.failures.logins
+    check_node(call)
+    refused, good = [now - then for now, then in zip(attempt_counts(call), call.server.attempts_before, strict=True)]
     return answers.of(
         [{"protocol": "amqp", "auth_attempts": refused + good, "auth_attempts_failed": refused, "auth_attempts_succeeded": good}]
     )
 
 
+def attempt_counts(call: Call) -> tuple[int, int]:
+    """Log-ins that were refused, and the others."""
+    return call.broker.counters["logins_refused"], call.broker.failures.logins
+
+
+def forget_attempts(call: Call) -> Answer:
+    """DELETE /api/auth/attempts/NODE: what was counted so far is not told from now on."""
+    check_node(call)
+    call.server.attempts_before = attempt_counts(call)
+    return Answer(204)
+
+
 def attempts_by_source(call: Call) -> Answer:
     """/api/auth/attempts/NODE/source: not counted one by one, as in RabbitMQ unless it is told to."""
+    check_node(call)
     return answers.of([])
 
 

@@ -24,6 +24,11 @@ def no_icon(call: Call) -> Answer:
     return Answer(204)
 
 
+def moved(call: Call) -> Answer:
+    """/api, where RabbitMQ has its manual: the page."""
+    return Answer(301, headers=(("location", "/"),))
+
+
 def script(call: Call) -> Answer:
     """/page.js."""
     return answered("page.js")

@@ -47,16 +47,16 @@ def policy(call: Call) -> Answer:
 
 def put_policy(call: Call) -> Answer:
     """PUT /api/policies/VHOST/NAME."""
-    return put(call, Policy, "all")
+    return put(call, Policy)
 
 
 def put_operator_policy(call: Call) -> Answer:
     """PUT /api/operator-policies/VHOST/NAME."""
-    return put(call, OperatorPolicy, "queues")
+    return put(call, OperatorPolicy)
 
 
-def put(call: Call, kind: Any, applies: str) -> Answer:
-    """Set a policy of a kind, whose apply-to is `applies` where none is given."""
+def put(call: Call, kind: Any) -> Answer:
+    """Set a policy of a kind; its apply-to is "all" where none is given."""
     call.own_host()
     given = call.json()
     name = call.names["name"]
@@ -67,7 +67,7 @@ def put(call: Call, kind: Any, applies: str) -> Answer:
         definition = rabbitmq_definitions.table(given, "definition")
     except ValueError as error:
         raise bad(str(error)) from None
-    apply_to = text(given, "apply-to", applies) or applies
+    apply_to = text(given, "apply-to", "all") or "all"
     is_new = name not in rows_of(call)
     made = kind(name, text(given, "pattern"), definition, number(given, "priority", 0, -PRIORITY_MAX, PRIORITY_MAX), apply_to)
     call.broker.policies.set(call.broker, made)

@@ -54,8 +54,6 @@ def checked(name: str, value: Any) -> Any:
         if type(value) is not int or not 0 <= value <= MOST[code]:
             raise bad(f"{name} is not a whole number from 0 to {MOST[code]}")
         return value
-    if name == "expiration" and type(value) is int and value >= 0:
-        value = str(value)
     if not isinstance(value, str) or len(value.encode("utf-8", "replace")) > 255:
         raise bad(f"{name} is not a text of at most 255 octets")
     return value

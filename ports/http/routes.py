@@ -6,7 +6,7 @@ RabbitMQ has them: `management` is every user with a tag; an administrator may e
 
 from typing import Any
 
-from . import answers, changes, definitions, health, metrics, page, policies, users, views
+from . import answers, changes, definitions, health, metrics, nodes, page, policies, users, views
 from .answers import Refused
 from .call import Call, decoded
 
@@ -29,6 +29,8 @@ MISSING = {
 
 ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/", None, page.index),
+    ("GET", "/api", None, page.moved),
+    ("GET", "/api/index.html", None, page.moved),
     ("GET", "/favicon.ico", None, page.no_icon),
     ("GET", "/page.js", None, page.script),
     ("GET", "/views.js", None, page.views),
@@ -42,9 +44,13 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/extensions", MANAGEMENT, views.extensions),
     ("GET", "/api/whoami", MANAGEMENT, users.whoami),
     ("GET", "/api/auth", None, views.auth),
-    ("GET", "/api/nodes", MONITORING, views.nodes),
-    ("GET", "/api/nodes/{node}", MONITORING, views.node),
-    ("GET", "/api/nodes/{node}/memory", MONITORING, views.node_memory),
+    ("GET", "/api/nodes", MONITORING, nodes.nodes),
+    ("GET", "/api/nodes/{node}", MONITORING, nodes.node),
+    ("GET", "/api/nodes/{node}/memory", MONITORING, nodes.node_memory),
+    ("GET", "/api/nodes/{node}/memory/relative", MONITORING, nodes.relative_memory),
+    ("GET", "/api/version", MANAGEMENT, views.version),
+    ("DELETE", "/api/reset", ADMINISTRATOR, nodes.reset),
+    ("DELETE", "/api/reset/{node}", ADMINISTRATOR, nodes.reset),
     ("GET", "/api/leveret/limits", MONITORING, views.limits),
     ("GET", "/api/leveret/status", MONITORING, views.status),
     ("GET", "/api/connections", MANAGEMENT, views.connections),
@@ -72,12 +78,13 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/bindings/{vhost}/e/{source}/{kind}/{destination}", MANAGEMENT, views.bindings_between),
     ("GET", "/api/bindings/{vhost}/e/{source}/{kind}/{destination}/{key}", MANAGEMENT, views.binding),
     ("GET", "/api/vhosts", MANAGEMENT, views.vhosts),
-    ("GET", "/api/vhosts/{vhost}", MANAGEMENT, views.vhost),
+    ("GET", "/api/vhosts/{vhost}", ADMINISTRATOR, views.vhost),
     ("GET", "/api/vhosts/{vhost}/permissions", ADMINISTRATOR, users.permissions),
     ("GET", "/api/vhosts/{vhost}/topic-permissions", ADMINISTRATOR, users.topics),
     ("GET", "/api/users", ADMINISTRATOR, users.all_users),
     ("GET", "/api/users/without-permissions", ADMINISTRATOR, users.without_permissions),
     ("GET", "/api/users/{user}", ADMINISTRATOR, users.user),
+    ("GET", "/api/users/{user}/queues", MANAGEMENT, users.queues_of),
     ("GET", "/api/users/{user}/permissions", ADMINISTRATOR, users.permissions_of),
     ("GET", "/api/users/{user}/topic-permissions", ADMINISTRATOR, users.topics_of),
     ("GET", "/api/permissions", ADMINISTRATOR, users.permissions),
@@ -85,13 +92,13 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/topic-permissions", ADMINISTRATOR, users.topics),
     ("GET", "/api/topic-permissions/{vhost}/{user}", ADMINISTRATOR, users.topics_of_one),
     ("GET", "/api/user-limits", ADMINISTRATOR, users.limits),
-    ("GET", "/api/user-limits/{user}", ADMINISTRATOR, users.limits_of),
+    ("GET", "/api/user-limits/{user}", MANAGEMENT, users.limits_of),
     ("GET", "/api/policies", MANAGEMENT, policies.all_policies),
     ("GET", "/api/policies/{vhost}", MANAGEMENT, policies.all_policies),
-    ("GET", "/api/policies/{vhost}/{name}", MANAGEMENT, policies.policy),
+    ("GET", "/api/policies/{vhost}/{name}", POLICYMAKER, policies.policy),
     ("GET", "/api/operator-policies", MANAGEMENT, policies.all_policies),
     ("GET", "/api/operator-policies/{vhost}", MANAGEMENT, policies.all_policies),
-    ("GET", "/api/operator-policies/{vhost}/{name}", MANAGEMENT, policies.policy),
+    ("GET", "/api/operator-policies/{vhost}/{name}", ADMINISTRATOR, policies.policy),
     ("GET", "/api/parameters", POLICYMAKER, users.nothing),
     ("GET", "/api/parameters/{component}", POLICYMAKER, users.nothing),
     ("GET", "/api/parameters/{component}/{vhost}", POLICYMAKER, users.nothing),
@@ -100,6 +107,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/global-parameters/{name}", POLICYMAKER, policies.global_parameter),
     ("GET", "/api/vhost-limits", MANAGEMENT, users.nothing),
     ("GET", "/api/vhost-limits/{vhost}", MANAGEMENT, users.nothing),
+    ("GET", "/api/all-configuration", ADMINISTRATOR, definitions.export),
     ("GET", "/api/definitions", ADMINISTRATOR, definitions.export),
     ("GET", "/api/definitions/{vhost}", ADMINISTRATOR, definitions.export),
     ("GET", "/api/aliveness-test/{vhost}", MANAGEMENT, changes.aliveness),
@@ -113,9 +121,22 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/health/checks/is-in-service", MANAGEMENT, health.well),
     ("GET", "/api/health/checks/node-is-mirror-sync-critical", MANAGEMENT, health.alone),
     ("GET", "/api/health/checks/node-is-quorum-critical", MANAGEMENT, health.alone),
+    ("GET", "/api/health/checks/below-node-connection-limit", MANAGEMENT, health.connection_limit),
+    ("GET", "/api/health/checks/reached-target-cluster-size", MANAGEMENT, health.well),
+    ("GET", "/api/health/checks/metadata-store/initialized", MANAGEMENT, health.well),
+    ("GET", "/api/health/checks/metadata-store/initialized/with-data", MANAGEMENT, health.well),
+    ("GET", "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts", MANAGEMENT, health.well),
+    ("GET", "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}", MANAGEMENT, health.well),
+    ("GET", "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}", MANAGEMENT, health.led),
+    ("GET", "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}", MANAGEMENT, health.led),
+    ("GET", "/api/healthchecks/node", MANAGEMENT, health.node),
+    ("GET", "/api/healthchecks/node/{node}", MANAGEMENT, health.node),
     ("GET", "/api/feature-flags", MANAGEMENT, health.feature_flags),
     ("GET", "/api/auth/attempts/{node}", MONITORING, health.attempts),
     ("GET", "/api/auth/attempts/{node}/source", MONITORING, health.attempts_by_source),
+    ("DELETE", "/api/auth/attempts/{node}", ADMINISTRATOR, health.forget_attempts),
+    ("DELETE", "/api/auth/attempts/{node}/source", ADMINISTRATOR, health.forget_attempts),
+    ("GET", "/api/auth/hash_password/{password}", ADMINISTRATOR, users.hash_password),
     ("GET", "/api/shovels", MONITORING, users.nothing),
     ("GET", "/api/shovels/{vhost}", MONITORING, users.nothing),
     ("GET", "/api/federation-links", MONITORING, users.nothing),
@@ -138,6 +159,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("DELETE", "/api/connections/username/{user}", MANAGEMENT, changes.close_connections_of),
     ("PUT", "/api/vhosts/{vhost}", ADMINISTRATOR, policies.put_vhost),
     ("DELETE", "/api/vhosts/{vhost}", ADMINISTRATOR, policies.delete_vhost),
+    ("POST", "/api/vhosts/{vhost}/start/{node}", ADMINISTRATOR, nodes.start_vhost),
     ("POST", "/api/vhosts/{vhost}/deletion/protection", ADMINISTRATOR, policies.protect_vhost),
     ("DELETE", "/api/vhosts/{vhost}/deletion/protection", ADMINISTRATOR, policies.delete_vhost),
     ("PUT", "/api/feature-flags/{name}/enable", ADMINISTRATOR, health.enable_flag),
@@ -148,6 +170,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("DELETE", "/api/permissions/{vhost}/{user}", ADMINISTRATOR, users.delete_permission),
     ("PUT", "/api/topic-permissions/{vhost}/{user}", ADMINISTRATOR, users.put_topic),
     ("DELETE", "/api/topic-permissions/{vhost}/{user}", ADMINISTRATOR, users.delete_topics),
+    ("DELETE", "/api/topic-permissions/{vhost}/{user}/{exchange}", ADMINISTRATOR, users.delete_topic),
     ("PUT", "/api/user-limits/{user}/{name}", ADMINISTRATOR, users.put_limit),
     ("DELETE", "/api/user-limits/{user}/{name}", ADMINISTRATOR, users.delete_limit),
     ("PUT", "/api/policies/{vhost}/{name}", POLICYMAKER, policies.put_policy),
@@ -202,8 +225,8 @@ TREE = planted()
 def find(method: str, path: bytes) -> tuple[Found, dict[str, str]]:
     """The function for a request and the names in its path. Raises Refused."""
     parts = [decoded(part) for part in path.split(b"/")[1:]]
-    while len(parts) > 1 and parts[-1] == "" and parts[0] == "api" and len(parts) < 4:
-        parts.pop()
+    if len(parts) > 1 and parts[-1] == "" and parts[0] == "api":
+        parts.pop()  # a slash at the end says nothing
     allowed: set[str] = set()
     for route in TREE.get((len(parts), parts[min(1, len(parts) - 1)]) if parts else (0, ""), ()):
         names = matched(route.parts, parts)

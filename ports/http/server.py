@@ -74,6 +74,7 @@ class HttpServer:
         self.churn = Churn(broker)
         self.trace: Any = lambda is_on: None  # turns the firehose on or off
         self.is_traced: Any = lambda: False
+        self.attempts_before = (0, 0)  # log-ins, refused and not, when somebody reset their count
         self.rates = Rates()
         self.history = History()
         self.shapes = Shapes(self)

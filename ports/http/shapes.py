@@ -13,6 +13,7 @@ from urllib.parse import quote_plus
 
 from ...core.management import statistics
 from ..peers import channel_name, family_of, host_and_port
+from . import sockets
 from .listing import Row
 
 DEFAULT_NAME = "amq.default"  # what a path calls the default exchange
@@ -212,13 +213,7 @@ class Shapes:
             "user_provided_name": self.server.peers.name_of(connection),
             "peer_host": host,
             "peer_port": port,
-            "host": "",
-            "port": 0,
             "ssl": connection.identities is not None and bool(connection.address),
-            "ssl_protocol": None,
-            "ssl_key_exchange": None,
-            "ssl_cipher": None,
-            "ssl_hash": None,
             "peer_cert_subject": None,
             "peer_cert_issuer": None,
             "peer_cert_validity": None,
@@ -226,6 +221,14 @@ class Shapes:
         container = getattr(connection.session, "container_id", "")
         if container:  # of AMQP 1.0 alone, as RabbitMQ 4 has it
             row["container_id"] = container
+        stream = self.server.peers.stream_of(connection)
+        row["host"], row["port"] = sockets.here(stream)
+        row.update(sockets.tls(stream))
+        traffic = sockets.traffic(stream)
+        rates = self.server.rates.of(("connection", connection.name), broker.uptime_ms, traffic)
+        for name in ("recv_oct", "send_oct") if traffic else ():
+            row[name + "_details"] = {"rate": rates.get(name, 0.0)}
+        row.update(traffic)
         return row
 
     def connection_details(self, connection: Any) -> Row:
@@ -297,11 +300,21 @@ class Shapes:
             "consumer_timeout": self.broker.limits.consumer_timeout_ms,
             "ack_required": not consumer.no_ack,
             "active": is_active,
-            "activity_status": "up" if is_active else "waiting",
+            "activity_status": "waiting" if not is_active else "single_active" if consumer.queue.single_active else "up",
             "exclusive": consumer.exclusive,
             "prefetch_count": getattr(session, "prefetch", 0) or (0 if credit is None else credit),
-            "arguments": {},
+            "arguments": consumer_arguments(consumer),
         }
+
+
+def consumer_arguments(consumer: Any) -> Row:
+    """Those that a consumer still goes by; where in a stream it began is forgotten."""
+    made: Row = {"x-priority": consumer.priority} if consumer.priority else {}
+    if consumer.filter is not None:
+        made.update({"x-stream-filter": plain(list(consumer.filter)), "x-stream-match-unfiltered": consumer.unfiltered})
+    if consumer.keeps is not None:
+        made["x-stream-consumer"] = consumer.keeps
+    return made
 
 
 def properties_key(key: str, given: Row) -> str:

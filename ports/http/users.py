@@ -4,6 +4,7 @@ Passwords come in the clear or as a hash of RabbitMQ's SHA-256; those in the cle
 changed there.
 """
 
+import hashlib
 import os
 from typing import Any
 
@@ -14,11 +15,12 @@ from ...core.limits import pattern_size_max
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
 from .answers import Answer, bad
-from .call import Call, is_text, text
+from .call import Call, flag, is_text, text
 from .changes import done, new_or_not
 from .listing import Work
 
 SALT_SIZE = 16
+RABBIT_SALT_SIZE = 4
 
 
 def whoami(call: Call) -> Answer:
@@ -73,8 +75,12 @@ def put_user(call: Call) -> Answer:
         raise bad("a user's name has 1 to 255 octets")
     limits = call.broker.limits
     stored: Any = None
+    if "tags" not in given and "administrator" in given:  # RabbitMQ's word for the one tag of old
+        given["tags"] = "administrator" if flag(given, "administrator") else ""
     if "tags" not in given:
-        raise bad("[key_missing,tags]")
+        raise bad("tags_not_present")
+    if "password" in given and "password_hash" in given:
+        raise bad("both_password_and_password_hash_are_provided")
     if given.get("password"):
         stored = passwords.hashed(text(given, "password"), os.urandom(SALT_SIZE), limits.password_rounds)
     else:
@@ -111,11 +117,28 @@ def delete_users(call: Call) -> Answer:
     if not isinstance(names, list) or any(not isinstance(name, str) for name in names):
         raise bad("[key_missing,users]")
     for name in names:
-        refuse_configured(call.broker.access.users.get(name))
+        user_ = call.broker.access.users.get(name)
+        if user_ is None:
+            raise answers.Refused(400, "bad_request", ["no_such_user", name[:64]])
+        refuse_configured(user_)
     for name in names:
-        if name in call.broker.access.users:
+        if name in call.broker.access.users:  # a name may stand there twice
             known.remove(call.broker, name)
     return done(call)
+
+
+def hash_password(call: Call) -> Answer:
+    """/api/auth/hash_password/PASSWORD: {"ok": a hash of it, as RabbitMQ's definitions have them}, for password_hash."""
+    salt = os.urandom(RABBIT_SALT_SIZE)
+    return answers.of({"ok": passwords.Rabbit(salt, hashlib.sha256(salt + call.names["password"].encode()).digest()).text()})
+
+
+def queues_of(call: Call) -> Work:
+    """/api/users/NAME/queues: those that the user has declared. Nobody notes who declares a queue, but of the exclusive ones."""
+    name = call.names["user"]
+    shape = call.server.shapes.queue
+    owned = [each for each in call.broker.queues.values() if each.owner is not None and each.owner.user.name == name]
+    return listing.plain(call, [row for each in owned if (row := shape(each)) is not None] if call.sees_into() else [])
 
 
 # Permissions
@@ -147,12 +170,16 @@ def permission(call: Call) -> Answer:
     return listing.one(call, rabbitmq_definitions.a_permission(call.broker.virtual_host, user_))
 
 
+def permitted(call: Call) -> Any:
+    """The user who is to be permitted something in the virtual host of the path. Raises Refused in RabbitMQ's words."""
+    if not call.is_ours() or call.names["user"] not in call.broker.access.users:
+        raise bad("vhost_or_user_not_found")
+    return changed(call)
+
+
 def put_permission(call: Call) -> Answer:
     """PUT /api/permissions/VHOST/USER."""
-    call.host()
-    if call.names["user"] not in call.broker.access.users:
-        raise bad("vhost_or_user_not_found")
-    user_ = changed(call)
+    user_ = permitted(call)
     given = call.json()
     is_new = user_.permissions is None
     expressions = [text(given, name) for name in ("configure", "write", "read")]
@@ -206,10 +233,7 @@ def topics_of_one(call: Call) -> Work:
 
 def put_topic(call: Call) -> Answer:
     """PUT /api/topic-permissions/VHOST/USER: {"exchange", "write", "read"}."""
-    call.host()
-    if call.names["user"] not in call.broker.access.users:
-        raise bad("vhost_or_user_not_found")
-    user_ = changed(call)
+    user_ = permitted(call)
     given = call.json()
     is_new = user_.topics is None
     exchange, *expressions = [text(given, name) for name in ("exchange", "write", "read")]
@@ -232,6 +256,18 @@ def delete_topics(call: Call) -> Answer:
     return done(call)
 
 
+def delete_topic(call: Call) -> Answer:
+    """DELETE /api/topic-permissions/VHOST/USER/EXCHANGE: those of one exchange."""
+    call.host()
+    user_ = changed(call)
+    if user_.topics is None:
+        raise answers.not_found()
+    rows = {name: row for name, row in user_.topics.rows.items() if name != call.names["exchange"]}
+    if len(rows) < len(user_.topics.rows):
+        topic_permissions.change(call.broker, user_, rows)
+    return done(call)
+
+
 # Limits
 
 
@@ -241,7 +277,9 @@ def limits(call: Call) -> Work:
 
 
 def limits_of(call: Call) -> Work:
-    """/api/user-limits/NAME."""
+    """/api/user-limits/NAME: one's own, or an administrator's to see."""
+    if call.names["user"] != call.user.name and not call.has_tag("administrator"):
+        raise answers.forbidden("User not authorised to access object")
     user_ = the_user(call)
     return listing.plain(call, [limits_row(user_)] if user_.limits else [])
 

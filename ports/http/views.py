@@ -4,7 +4,6 @@ Who has only the tag management or policymaker sees his own connections and chan
 who may enter the virtual host.
 """
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote_plus
@@ -13,7 +12,6 @@ from ...core.exchange.registry import TYPES, type_named
 from ...core.management import overview as facts
 from ...core.management import statistics
 from ...core.version import PRODUCT, VERSION
-from .. import troubles
 from ..peers import channel_name
 from . import answers, listing, machine
 from .answers import Answer
@@ -117,6 +115,11 @@ def cluster_name(call: Call) -> Answer:
     return answers.of({"name": call.broker.name})
 
 
+def version(call: Call) -> Answer:
+    """/api/version: of the API."""
+    return answers.of(COMPATIBLE)
+
+
 def extensions(call: Call) -> Answer:
     """/api/extensions: the page has none."""
     return answers.of([])
@@ -125,100 +128,6 @@ def extensions(call: Call) -> Answer:
 def auth(call: Call) -> Answer:
     """/api/auth: no OAuth."""
     return answers.of({"oauth_enabled": False, "enable_uaa": False, "uaa_client_id": "", "uaa_location": ""})
-
-
-def nodes(call: Call) -> Work:
-    """/api/nodes: the one that there is."""
-    return listing.plain(call, [a_node(call)])
-
-
-def node(call: Call) -> Answer:
-    """/api/nodes/NAME."""
-    check_node(call)
-    return listing.one(call, a_node(call))
-
-
-def node_memory(call: Call) -> Answer:
-    """/api/nodes/NAME/memory."""
-    check_node(call)
-    rss = machine.resident()
-    held = facts.memory(call.broker)
-    arena = held["blocks_used"] * held["block_size"]
-    memory: Row = dict.fromkeys(MEMORY, 0)  # typed clients need every key
-    memory.update(binary=arena, other_system=max(rss - arena, 0), strategy="rss", total={"rss": rss, "allocated": rss, "erlang": rss})
-    return answers.of({"memory": memory})
-
-
-MEMORY = tuple(
-    "connection_readers connection_writers connection_channels connection_other queue_procs queue_slave_procs quorum_queue_procs "
-    "quorum_queue_dlx_procs stream_queue_procs stream_queue_replica_reader_procs stream_queue_coordinator_procs plugins metadata_store "
-    "other_proc metrics mgmt_db mnesia quorum_ets metadata_store_ets other_ets binary msg_index code atom other_system allocated_unused "
-    "reserved_unallocated".split()
-)
-
-
-def check_node(call: Call) -> None:
-    """Raise Refused for another node."""
-    if call.names["node"] not in (call.server.node, call.broker.name):
-        raise answers.not_found()
-
-
-def a_node(call: Call) -> Row:
-    """The node."""
-    server, broker = call.server, call.broker
-    used, total = machine.descriptors()
-    free, limit = machine.disk(server.directory), 0
-    rss = machine.resident()
-    most = broker.octets_max or machine.memory()
-    journal = broker.journal
-    logged = {} if journal is None else journal.log.counters
-    history = server.history
-    made: Row = {
-        "name": server.node,
-        "type": "disc" if journal is not None else "ram",
-        "running": True,
-        "being_drained": False,
-        "os_pid": str(machine.PID),
-        "uptime": broker.uptime_ms - (broker.began_ms or 0),
-        "processors": machine.processors(),
-        "run_queue": 0,
-        "net_ticktime": 0,
-        "rates_mode": "basic",
-        "mem_used": rss,
-        "mem_limit": most,
-        "mem_alarm": any(name == "memory" for name, _ in troubles.alarms(server.broker)),
-        "mem_calculation_strategy": "rss",
-        "fd_used": used,
-        "fd_total": total,
-        "sockets_used": len(broker.connections),
-        "sockets_total": broker.limits.connection_count_max,
-        "proc_used": 1,
-        "proc_total": 1,
-        "disk_free": free,
-        "disk_free_limit": limit,
-        "disk_free_alarm": bool(journal is not None and journal.log.trouble),
-        "io_write_bytes": logged.get("log_octets", 0),
-        "io_sync_count": logged.get("log_syncs", 0),
-        "db_dir": server.directory or "",
-        "config_files": [],
-        "log_files": ["<stderr>"],
-        "enabled_plugins": ["rabbitmq_management", "rabbitmq_management_agent", "rabbitmq_prometheus"],
-        "partitions": [],
-        "cluster_links": [],
-        "applications": [{"name": "leveret", "description": f"{PRODUCT} on Python {sys.version.split()[0]}", "version": VERSION}],
-        "auth_mechanisms": [{"name": name, "description": "", "enabled": True} for name in ("PLAIN", "SCRAM-SHA-256", "EXTERNAL")],
-        "exchange_types": exchange_types(),
-        "contexts": contexts(server),
-    }
-    for name, source in NODE_RATES:
-        made[name + "_details"] = {"rate": history.rate(source)}
-    for name in ("connection_created", "connection_closed"):
-        made[name] = of_broker(broker)[name]
-        made[name + "_details"] = {"rate": history.rate(name)}
-    return made
-
-
-NODE_RATES = (("io_write_bytes", "log_octets"), ("io_sync_count", "log_syncs"))
 
 
 def limits(call: Call) -> Answer:
@@ -425,8 +334,9 @@ def connections_of(call: Call) -> Work:
 
 def the_connection(call: Call) -> Any:
     """The connection that the path names. Raises Refused."""
+    name, _, _ = call.names["name"].partition(" -> ")  # RabbitMQ's names have both ends
     for each in call.broker.connections:
-        if each.name == call.names["name"] and each.user is not None:
+        if each.name == name and each.user is not None:
             if not call.sees_all() and each.user is not call.user:
                 raise answers.forbidden("User not authorised to access connection")
             return each

@@ -15,7 +15,7 @@ class Served(BrokerProcess):
         self.errors = ""
         super().__init__("leveret", arguments=(*arguments, "--http", http))
         line = self.process.stdout.readline().decode()
-        while line.startswith("ready serial:"):
+        while line.startswith(("ready serial:", "ready amqps:")):
             line = self.process.stdout.readline().decode()
         assert line.startswith("ready http"), line + self.error_text()
         self.http_port = int(line.rsplit(":", 1)[1])

@@ -2,6 +2,7 @@
 object's own figure, and there is no other field."""
 
 import platform
+from urllib.parse import quote
 
 import pika
 import pytest
@@ -96,16 +97,18 @@ def api(configured):
 def test_a_connection(api):
     (row,) = api.get("/connections")
     assert row["connected_at"] > 1_600_000_000_000 and row["client_properties"]["product"].startswith("Pika")
-    assert plain(row, ("connected_at", "client_properties", "frame_max", "channel_max")) == {
+    assert row["recv_oct"] > 500 and row["send_oct"] > 500 and row["recv_cnt"] > 5 and row["send_cnt"] > 5 and row["send_pend"] == 0
+    changing = ("recv_oct", "recv_cnt", "send_oct", "send_cnt", "send_pend")
+    assert plain(row, ("connected_at", "client_properties", "frame_max", "channel_max", *changing)) == {
         "auth_mechanism": "PLAIN",
         "channels": 1,
-        "host": "",
+        "host": "127.0.0.1",
         "name": api.client,
         "node": api.node,
         **NO_CERTIFICATE,
         "peer_host": api.client_host,
         "peer_port": api.client_port,
-        "port": 0,
+        "port": api.process.port,
         "protocol": "AMQP 0-9-1",
         "ssl": False,
         "state": "running",
@@ -116,7 +119,9 @@ def test_a_connection(api):
         "user_who_performed_action": "guest",
         "vhost": "/",
     }
-    assert plain(api.get("/connections/" + api.client), ()) == plain(row, ())
+    both_ends = quote(f"{api.client} -> 127.0.0.1:{api.process.port}", "")  # RabbitMQ's name of it
+    for name in (api.client, both_ends):
+        assert plain(api.get("/connections/" + name), changing) == plain(row, changing)
 
 
 def test_a_channel(api):
