@@ -25,18 +25,24 @@ static int32_t has_text(const leveret_amqp_0_9_reading *r, const uint8_t *text, 
 {
     for (int32_t at = 0; at < r->filter_size;) {
         uint32_t here = word_of(r->filter, at);
-        if (here == size && memcmp(r->filter + at + 4, text, size) == 0)
+        if (here == size && (size == 0 || memcmp(r->filter + at + 4, text, size) == 0))
             return 1;
         at += 4 + (int32_t)here;
     }
     return 0;
 }
 
+/* Whether messages pass that have no value, or an empty one. */
+static int32_t fits_unfiltered(const leveret_amqp_0_9_reading *r)
+{
+    return r->unfiltered || has_text(r, NULL, 0);
+}
+
 /* See subscription.fits: true for a message with these properties; -1: its header is no text. */
 static int32_t fits(const leveret_amqp_0_9_reading *r, const uint8_t *properties)
 {
     if (!(properties[0] & HEADERS))
-        return r->unfiltered;
+        return fits_unfiltered(r);
     int32_t at = headers_at(properties), end = at + TABLE_HEAD + (int32_t)word_of(properties, at), value = -1;
     for (at += TABLE_HEAD; at < end;) {
         int32_t name = at, name_size = 1 + properties[at];
@@ -47,8 +53,11 @@ static int32_t fits(const leveret_amqp_0_9_reading *r, const uint8_t *properties
             value = name + name_size;
     }
     if (value < 0)
-        return r->unfiltered;
-    return properties[value] == 'S' ? has_text(r, properties + value + 5, word_of(properties, value + 1)) : -1;
+        return fits_unfiltered(r);
+    if (properties[value] != 'S')
+        return -1;
+    uint32_t length = word_of(properties, value + 1);
+    return length == 0 ? fits_unfiltered(r) : has_text(r, properties + value + 5, length);
 }
 
 /* The content header frame with the offset among the headers, see properties.with_header: the position behind it. The cursor of the state stands

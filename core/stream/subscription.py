@@ -4,7 +4,7 @@ x-stream-offset            where to start: first, last, next, an offset, a times
 x-stream-consumer          a name under which the stream keeps this consumer's offset
 x-stream-strict            true: an offset that is gone, or a cursor that retention overtakes, is an error that names the first offset
 x-stream-filter            a text or a list of texts: only messages whose header x-stream-filter-value is one of them
-x-stream-match-unfiltered  true: also messages without that header
+x-stream-match-unfiltered  true: also messages without that header, or whose value is empty
 x-stream-pack-records      up to so many records in one message (amqp_0_9/packed.py)
 x-stream-pack-octets       up to so many octets in one such message
 """
@@ -94,7 +94,9 @@ def filter_of(arguments):
 def fits(consumer, octets, header):
     """True when a filtering consumer wants a message with these properties (bytes); `header`: the function of their format."""
     value = header(octets, FILTER_NAME)
-    return consumer.unfiltered if value is None else value in consumer.filter
+    if value is None or value == "":  # an empty value filters nothing (RabbitMQ): both are one
+        return consumer.unfiltered or "" in consumer.filter
+    return value in consumer.filter
 
 
 def flag(arguments, name):

@@ -7,11 +7,12 @@ from test_same import PROPERTIES, SEEDS, c_form, drain, prepared, row_of
 
 from leveret.core.memory import layout
 
-VALUES = ("a", "b", "\u00e4", 7, None, b"\xff", ["a"], True)
+VALUES = ("a", "b", "\u00e4", "", 7, None, b"\xff", ["a"], True)
 READERS = (
     ("all", 5, {"x-stream-offset": "first"}),
     ("tail", 40, {}),
     ("some", 9, {"x-stream-offset": "first", "x-stream-filter": "a"}),
+    ("none", 20, {"x-stream-offset": "first", "x-stream-filter": ["b", ""]}),
     ("more", 300, {"x-stream-offset": "first", "x-stream-filter": ["b", "\u00e4"], "x-stream-match-unfiltered": True}),
 )
 

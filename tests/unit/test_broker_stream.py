@@ -307,11 +307,13 @@ def test_kept_offsets():
 
 
 def test_filters():
-    """x-stream-filter, x-stream-match-unfiltered (RabbitMQ 3.13)."""
+    """x-stream-filter, x-stream-match-unfiltered (RabbitMQ 3.13, where an empty value is none)."""
     _, peer = stream_of(0)
-    for value in ("a", "b", None, "c", "a"):
+    for value in ("a", "b", None, "c", "a", ""):
         peer.publish("s", b"x", given={} if value is None else {"headers": {"x-stream-filter-value": value}})
-    for index, (wanted, unfiltered, expected) in enumerate((("a", False, [0, 4]), (["b", "c"], False, [1, 3]), ("a", True, [0, 2, 4]))):
+    for index, (wanted, unfiltered, expected) in enumerate(
+        (("a", False, [0, 4]), (["b", "c"], False, [1, 3]), ("a", True, [0, 2, 4, 5]), (["b", ""], False, [1, 2, 5]))
+    ):
         found = consume_with(peer, "c%d" % index, offset="first", filter=wanted, match_unfiltered=unfiltered)
         assert [each[2]["headers"]["x-stream-offset"] for each in found] == expected
 
