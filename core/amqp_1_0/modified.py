@@ -2,7 +2,8 @@
 (3.4.3) with an error, which a dead letter has in its delivery-annotations under `rejected`.
 
 undeliverable-here: the message is not delivered to the same link again, as long as that is attached; others get it, and until there
-are some it waits in its place (queue/wishes.py, queue/refusals.py).
+are some it waits in its place (queue/wishes.py, queue/refusals.py). To links of RabbitMQ's clients (`paired`) it means what RabbitMQ
+makes of it: the message is discarded, a dead letter with these annotations where the queue has a place for those.
 
 message-annotations: the message goes on with these in the place of those of the same names. What its publisher sent stays as it was sent:
 they are annotations of the broker (message/annotations.py), under one name as octets of a map of AMQP 1.0, and, where they begin with x-
@@ -18,6 +19,7 @@ from ..errors import RESOURCE_ERROR
 from ..memory import layout
 from ..message import reading
 from ..message.annotations import write
+from ..outcomes import REJECTED
 from ..parts import needed
 from . import composites, properties, sections, types
 from .bounds import POSITION_SIZE
@@ -56,11 +58,12 @@ def come_to(session, entry, given, outcome):
         if queue.rules is not None and queue.rules.dead_letter is not None:
             tell(broker, queue, entry, given["error"])
         return outcome
+    is_discarded = discards(session, entry, given)
     if given["message-annotations"]:
-        annotate(broker, queue, entry, given["message-annotations"])
-    if not given["undeliverable-here"]:
-        return outcome
-    link = session.link_of(entry)
+        annotate(broker, queue, entry, given["message-annotations"], not is_discarded)
+    if is_discarded:
+        return REJECTED
+    link = session.link_of(entry) if given["undeliverable-here"] else None
     if link is None:
         return outcome
     refused = needed("queue.wishes", "undeliverable-here").refuse(broker, link.consumer, entry)
@@ -70,8 +73,16 @@ def come_to(session, entry, given, outcome):
     return outcome
 
 
-def annotate(broker, queue, entry, given):
-    """Put annotations (a map as types.py gives it) over those of an entry's message."""
+def discards(session, entry, given):
+    """True where undeliverable-here says, of a link of RabbitMQ's clients, that the message is discarded. `given`: as `asked` gives it."""
+    if not given.get("undeliverable-here"):
+        return False
+    link = session.link_of(entry)
+    return link is not None and link.paired
+
+
+def annotate(broker, queue, entry, given, stays):
+    """Put annotations (a map as types.py gives it) over those of an entry's message; `stays`: in its queue."""
     tables = broker.tables
     message = tables.entries[entry + layout.ENTRY_MESSAGE]
     changes = reading.annotations_of(tables, message)
@@ -91,7 +102,7 @@ def annotate(broker, queue, entry, given):
             raise ValueError("the sections before the body of a message are too large with them")
     except ValueError as error:
         raise LinkError(RESOURCE_ERROR, "message-annotations of an outcome: %s" % error) from None
-    exchange(broker, queue, entry, message, route, octets)
+    exchange(broker, queue, entry, message, route, octets, stays)
 
 
 def tell(broker, queue, entry, error):

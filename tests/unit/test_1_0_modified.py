@@ -47,6 +47,20 @@ def came(peer):
     ]
 
 
+def begun(peer, number):
+    """A coordinator's link, and the txn-id of a transaction, which is declared with this delivery-id."""
+    peer.attach("txn", 5, False, None, target=("coordinator", {}))
+    peer.expect("flow")
+    return command(peer, number, "declare")[1]["txn-id"]
+
+
+def command(peer, tag, name, **fields):
+    """A message to the coordinator: its outcome."""
+    octets = b"\x00\x53\x77" + composites.write(name, {key.replace("_", "-"): fields[key] for key in fields})
+    peer.give(performative("transfer", 0, octets, handle=5, delivery_id=tag, delivery_tag=b"c%d" % tag))
+    return peer.expect("disposition")[1]["state"]
+
+
 def idle(broker):
     """The broker comes to rest: nobody is asked again and again."""
     for _ in range(20):
@@ -257,6 +271,30 @@ def test_each_link_that_refuses_it_is_passed_by_and_then_it_waits():
     sound(broker)
 
 
+def test_what_a_client_of_rabbitmq_finds_undeliverable_is_a_dead_letter():
+    """RabbitMQ 4: "discard" of its clients is this outcome. It dead-letters for `rejected`, with the annotations; in a transaction too."""
+    for within in (False, True):
+        broker, peer = world(2, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+        peer.receiver(credit=10, properties={("symbol", "paired"): True})
+        got = came(peer)
+        state = ("modified", {"undeliverable-here": True, "delivery-failed": True, "message-annotations": MINE})
+        if within:
+            id_ = begun(peer, 2)
+            peer.settle(got[0][0], ("transactional-state", {"txn-id": id_, "outcome": state}))
+            assert broker.queues["dead"].message_count() == 0
+            assert command(peer, 3, "discharge", txn_id=id_, fail=False) == ("accepted", {})
+        else:
+            peer.settle(got[0][0], state)
+        assert idle(broker) and broker.queues["q"].message_count() == 0 and broker.queues["q"].unsettled_count() == 1
+        other = Peer(broker, container="other")
+        other.receiver("/queues/dead", credit=10)
+        ((_, facts, body),) = came(other)
+        annotations = facts["message-annotations"]
+        assert body == b"0" and annotations[("symbol", "x-opt-mine")] == "one"
+        assert annotations[("symbol", "x-last-death-reason")] == "rejected"
+        sound(broker)
+
+
 def test_what_a_link_refuses_is_bounded():
     broker, peer = world(0, entry_count_max=4096, message_count_max=4096)
     peer.receiver(credit=200)
@@ -325,19 +363,11 @@ def test_within_a_transaction_it_takes_effect_at_the_discharge():
     broker, peer = world(1)
     peer.receiver(credit=5)
     ((number, _, _),) = came(peer)
-    peer.attach("txn", 5, False, None, target=("coordinator", {}))
-    peer.expect("flow")
-
-    def command(tag, name, **fields):
-        octets = b"\x00\x53\x77" + composites.write(name, {key.replace("_", "-"): fields[key] for key in fields})
-        peer.give(performative("transfer", 0, octets, handle=5, delivery_id=tag, delivery_tag=b"c%d" % tag))
-        return peer.expect("disposition")[1]["state"]
-
-    id_ = command(1, "declare")[1]["txn-id"]
+    id_ = begun(peer, 1)
     state = ("transactional-state", {"txn-id": id_, "outcome": ("modified", {"undeliverable-here": True, "message-annotations": MINE})})
     peer.settle(number, state)
     assert broker.queues["q"].unsettled_count() == 1
-    assert command(2, "discharge", txn_id=id_, fail=False) == ("accepted", {})
+    assert command(peer, 2, "discharge", txn_id=id_, fail=False) == ("accepted", {})
     assert came(peer) == [] and idle(broker)
     other = Peer(broker, container="other")
     other.receiver(credit=5)
