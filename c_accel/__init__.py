@@ -329,10 +329,10 @@ class Engine:
 
     def row(self, form):
         """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message."""
-        from . import amqp_0_9, amqp_1_0  # there is no C module on some machines
+        from . import amqp_0_9, amqp_0_10, amqp_1_0  # there is no C module on some machines
 
         if form.name not in self.rows:
-            made = {each.Row.name: each.Row for each in (amqp_0_9, amqp_1_0)}.get(form.name)
+            made = {each.Row.name: each.Row for each in (amqp_0_9, amqp_0_10, amqp_1_0)}.get(form.name)
             self.rows[form.name] = made and made(self)
         return self.rows[form.name]
 

@@ -1,10 +1,10 @@
 """Ingest of 0-10 without a session: transfers that need no decision, straight from a receive buffer.
 
-Written with the laws of core/memory/hot.py: integers and flat arrays. `ingest` takes transfers of one session whose commands are octet
-for octet the same (`lead`: the command's frame), each with a header and a body of one whole frame. At the first frame of another form it
-stops: protocol.py reads that one, from its first octet. Nothing is changed until all of a transfer has been checked. What is taken here,
-transfer.py takes too, with the same kind and lifetime: transfer.py reads texts beyond ASCII, user-ids, fragments, transfers that are to be
-delivered at once, values within values.
+Written with the laws of core/memory/hot.py: integers and flat arrays; c_accel/amqp_0_10_ingest.c has the same functions in C. `ingest`
+takes transfers of one session whose commands are octet for octet the same (`lead`: the command's frame), each with a header and a body of
+one whole frame. At the first frame of another form it stops: protocol.py reads that one, from its first octet. Nothing is changed until all
+of a transfer has been checked. What is taken here, transfer.py takes too, with the same kind and lifetime: transfer.py reads texts beyond
+ASCII, user-ids, fragments, transfers that are to be delivered at once, values within values.
 
 `told`: hot_layout.py. `way`: where the message goes (message/route.py); the routing key is put in here.
 """

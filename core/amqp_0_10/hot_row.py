@@ -59,7 +59,11 @@ def ingest(protocol):
     """Take as many transfers of the receive buffer as need no decision. Returns why that ended (core/memory/layout.py)."""
     receive = protocol.receive
     source, at = receive.octets, receive.start
-    if receive.end - at < LEAST or source[at] != BEGINS or source[at + 12] != 4 or source[at + 13] != 1 or protocol.replies:
+    if receive.end - at < LEAST or protocol.replies:
+        return layout.ASK
+    if source[at] == frame.WHOLE and protocol.hot.settle is not None:
+        return protocol.hot.settle(protocol)
+    if source[at] != BEGINS or source[at + 12] != 4 or source[at + 13] != 1:
         return layout.ASK
     session = protocol.attached.get(source[at + 6] << 8 | source[at + 7])
     if session is None or not session.may_run():
@@ -86,9 +90,9 @@ def take(protocol, session, run):
     state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
     state[layout.STATE_AT] = receive.start
     state[layout.STATE_END] = receive.end
-    answer = protocol.hot.ingest(run, receive.octets)
+    answer = protocol.hot.ingest(run, receive.address)
     while answer == layout.ASK_ROUTE and find_way(protocol, bytes(run.way[: told[hot_layout.IN_ROUTE]])):
-        answer = protocol.hot.ingest(run, receive.octets)
+        answer = protocol.hot.ingest(run, receive.address)
     receive.start = state[layout.STATE_AT]
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
     try:
@@ -119,6 +123,7 @@ class Row:
     """The functions for a broker's tables."""
 
     name = "amqp_0_10"
+    settle: "Any" = None  # where the engine takes accepts and completions of deliveries: those of a protocol, why that ended
 
     def __init__(self, tables):
         self.tables = tables
@@ -171,7 +176,7 @@ def row(tables):
     engine = tables.engine
     if not engine.ingests:
         return None
-    return engine.row(Row) or Row(tables)
+    return engine.row(Row)
 
 
 def lead_of(subscribed):
@@ -198,7 +203,7 @@ def deliver(subscribed, most):
     lead = lead_for(subscribed)
     send.room()
     before, end = state[layout.STATE_DELIVERED], send.size - REPLY_ROOM
-    at = protocol.hot.pump(consumer.handle, most, lead, protocol.frame_max_out, send.octets, send.end, end)
+    at = protocol.hot.pump(consumer.handle, most, lead, protocol.frame_max_out, send.address, send.end, end)
     count = (state[layout.STATE_DELIVERED] - before) & layout.MASK
     if count:
         send.wrote(at)

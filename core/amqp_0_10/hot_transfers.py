@@ -1,5 +1,5 @@
 """Deliveries of 0-10: transfers of messages that a publisher of 0-10 has sent and that nothing has changed since; with the laws of
-core/memory/hot.py.
+core/memory/hot.py. c_accel/amqp_0_10_deliver.c has the same functions in C.
 
 A delivery's delivery-properties have those of its publisher, the exchange and the routing key, whose two short strings are the
 message's route, and whether it was delivered before. convert.py writes them for any message, octet for octet as here.

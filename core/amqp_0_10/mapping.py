@@ -75,12 +75,16 @@ def completed(session, fields):
     """session.completed: of our commands. It gives credit to subscriptions in window mode, and is answered where the peer wants it."""
     ranges = fields["commands"] or []
     check_sent(session, ranges, "completed")
-    if session.timeout_s or session.kept or session.sent:
-        known = ascending(ranges)
-        replay.confirmed(session, known, True)
-        subscription.completed(session, known.runs)
+    arrived(session, ascending(ranges))
     if fields["timely_reply"]:
         session.control("session_known_completed", {"commands": ranges})
+
+
+def arrived(session, known):
+    """The peer has completed a set (Ranges) of our commands."""
+    if session.timeout_s or session.kept or session.sent:
+        replay.confirmed(session, known, True)
+        subscription.completed(session, known.runs)
 
 
 def known_completed(session, fields):

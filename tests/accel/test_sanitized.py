@@ -27,6 +27,7 @@ FILES = (
     "test_returns.py",
     "test_same.py::test_any_octets_behind_a_good_publish",
     "test_same.py::test_packs_of_a_stream",
+    "test_same_0_10.py",
     "test_same_1_0.py",
     "test_streams_1_0.py",
 )

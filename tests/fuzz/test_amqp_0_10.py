@@ -13,8 +13,10 @@ import pytest
 from cases import Healthy, Link, free_places, new_broker
 from sequences import mutate
 
+from leveret import c_accel
 from leveret.core.amqp_0_10 import frame, structs
 from leveret.core.amqp_0_10.spec_0_10 import CLOSES, DETACHES, ERRORS, HEADER
+from leveret.core.broker import engine
 
 SEED = int(os.environ.get("LEVERET_FUZZ_SEED", random.SystemRandom().randrange(1 << 32)))
 ROUNDS = int(os.environ.get("LEVERET_FUZZ_ROUNDS", "1"))
@@ -105,10 +107,21 @@ class Live:
         return False
 
 
+def broker_of(seed):
+    """A broker whose hot functions are in C for every other seed, where there is C."""
+    before = engine.chosen
+    if seed % 2 and c_accel.lib is not None:
+        engine.chosen = c_accel.Engine
+    try:
+        return new_broker(argument_size_max=1024, channel_max=16, send_buffer_size=2048, staged_count_max=3, staged_memory_max=20000)
+    finally:
+        engine.chosen = before
+
+
 def run(seed, wounds):
     """One case."""
     source = random.Random(seed)
-    broker = new_broker(argument_size_max=1024, channel_max=16, send_buffer_size=2048, staged_count_max=3, staged_memory_max=20000)
+    broker = broker_of(seed)
     healthy = Healthy(broker)
     start = free_places(broker)
     broker.topology.declare_queue(healthy.link.connection, "a", False, True, False, False, {})
