@@ -79,6 +79,7 @@ FIELDS = {
         ("COUNTED_FROM", COUNT),
         ("CONSUMERS", LINK),
         ("INDEXED", LINK),
+        ("GOT", COUNT),
     ),
     "CONSUMER": (
         ("QUEUE", COUNT),
@@ -141,4 +142,6 @@ STATE = (
     ("KEPT_TAIL", LINK),
     ("KEPT_CHANNEL", LINK),
     ("REPLACED", COUNT),
+    ("GOT", COUNT),
+    ("GOT_NO_ACK", COUNT),
 )
