@@ -40,6 +40,7 @@ def properties(protocol):
     given = {} if ABOUT is None else ABOUT.properties(protocol.broker)
     given["product"], given["version"] = COMPATIBLE
     given["server"] = "%s %s" % (PRODUCT, VERSION)
+    given["node"] = protocol.broker.name  # RabbitMQ's Java client opens no connection without it
     return {("symbol", name): given[name] for name in given}
 
 

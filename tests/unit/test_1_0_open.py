@@ -70,6 +70,7 @@ def test_our_open_says_who_we_are_and_what_we_take():
     assert fields["offered-capabilities"] == ["ANONYMOUS-RELAY", "LINK_PAIR_V1_0", "SHARED-SUBS"]
     properties = {name[1]: fields["properties"][name] for name in fields["properties"]}
     assert (properties["product"], properties["version"]) == opening.COMPATIBLE
+    assert properties["node"] == peer.broker.name
     assert properties["server"] == PRODUCT + " " + VERSION and properties["cluster_name"] == peer.broker.name
 
 
