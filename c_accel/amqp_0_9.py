@@ -17,6 +17,7 @@ class Row:
     """As core/amqp_0_9/hot_row.py has it. `wire` is what C calls by itself."""
 
     name = "amqp_0_9"
+    converts = True
     wire = lib.leveret_amqp_0_9_wire()
 
     def __init__(self, engine):

@@ -3,8 +3,11 @@
 #include "amqp_0_9_frame.h"
 #include "amqp_0_9_get.h"
 #include "pump.h"
+#include "told.h"
 
 enum { HEADER_HEAD = 20 }; /* octets of a content header frame beside the property flags and list */
+enum { AMQP_1_0 = 2, AMQP_0_10 = 3 }; /* core/message/formats.py */
+enum { FOREIGN_MAX = 1024, HEADS_MAX = 255 + 128 }; /* octets of properties that C converts; see reading.properties_room */
 
 /* A direct reply-to: the publisher's property has this many octets; the annotation with the address to have in its place is one pair, its
  * name and the head of its value in so many. */
@@ -179,10 +182,86 @@ static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit,
 
 static const leveret_wire wire = {delivery_size, OVERHEAD, put_between, deliver, NULL, 0};
 
+/* The properties of class basic of a message that another version has published, in target[0:room]: how many octets; -1: core/amqp_0_9/foreign.py makes
+ * them. */
+static int32_t converted_properties(const leveret_tables *t, const int32_t *record, uint8_t *target, int32_t room)
+{
+    uint8_t copied[FOREIGN_MAX];
+    leveret_told told;
+    int32_t format = record[MESSAGE_KIND] & (KIND_REWORKED | KIND_GRAFTED), size = record[MESSAGE_PROPERTIES], block_size = t->state[STATE_BLOCK_SIZE];
+    if (size > FOREIGN_MAX || (format != AMQP_1_0 && format != AMQP_0_10))
+        return -1;
+    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)block_size + record[MESSAGE_ROUTE];
+    if (record[MESSAGE_ROUTE] + size > block_size) {
+        extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], copied, 0, size);
+        octets = copied;
+    }
+    if (format == AMQP_1_0 ? leveret_amqp_1_0_told(octets, size, record[MESSAGE_BODY], &told) : leveret_amqp_0_10_told(octets, size, &told))
+        return -1;
+    return leveret_amqp_0_9_tell(&told, target, room);
+}
+
+/* The delivery of one message that another version has published, as pump: the position behind it. Behind `at` octets are written even where it is none. */
+static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int32_t entry, const uint8_t *prefix, int32_t prefix_size,
+                                 int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end)
+{
+    int32_t channel = t->consumers[consumer + CONSUMER_CHANNEL];
+    const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE], *session = t->channels + channel;
+    int32_t body = record[MESSAGE_BODY], route = record[MESSAGE_ROUTE], number = prefix[1] << 8 | prefix[2];
+    if (t->consumers[consumer + CONSUMER_CREDIT] <= 0 || (session[CHANNEL_PREFETCH] != 0 && session[CHANNEL_UNSETTLED] >= session[CHANNEL_PREFETCH]))
+        return at;
+    int32_t header = at + prefix_size + 10 + route, room = end - header - HEADER_HEAD - OVERHEAD;
+    if (body + OVERHEAD > frame_size_max || body > room)
+        return at;
+    room = room - body > FOREIGN_MAX ? FOREIGN_MAX : room - body;
+    int32_t size = converted_properties(t, record, target + header + HEADER_HEAD - 1, room);
+    if (size < 0 || HEADER_HEAD + size > frame_size_max || (size > record[MESSAGE_PROPERTIES] && size > end - HEADS_MAX - route))
+        return at;
+    next_number(t->channels + channel + CHANNEL_TAG);
+    memcpy(target + at, prefix, (size_t)prefix_size);
+    put_size(target + at + 3, prefix_size + 9 + route - HEAD);
+    at += prefix_size;
+    put_number(target + at, session[CHANNEL_TAG_HIGH], session[CHANNEL_TAG]);
+    target[at + 8] = t->entries[entry + ENTRY_REDELIVERED] & 255 ? 1 : 0;
+    extract(t, record[MESSAGE_FIRST], 0, target, at + 9, route);
+    target[header - 1] = END_OCTET;
+    put_header_head(record, number, target + header, size - record[MESSAGE_PROPERTIES]);
+    at = header + HEADER_HEAD - 1 + size;
+    target[at] = END_OCTET;
+    at += 1;
+    if (body) {
+        put_frame(target + at, BODY, number, body);
+        extract(t, record[MESSAGE_FIRST], route + record[MESSAGE_PROPERTIES], target, at + HEAD, body);
+        at += OVERHEAD + body;
+        target[at - 1] = END_OCTET;
+    }
+    hand_over(t, consumer, entry);
+    return at;
+}
+
 static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *prefix, int32_t prefix_size,
                        int32_t frame_size_max, uint8_t *target, int32_t at, int32_t end, leveret_output *output)
 {
-    return pump(t, delivery_size, write_delivery, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output);
+    int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
+    while (limit > 0) {
+        int32_t before = t->state[STATE_DELIVERED], place;
+        at = pump(t, delivery_size, write_delivery, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output);
+        limit -= (t->state[STATE_DELIVERED] - before) & MASK;
+        int32_t entry = t->queues[queue + QUEUE_HEAD];
+        if (limit <= 0 || entry < 0 || !(t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] & KIND_FORMAT))
+            break;
+        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
+            break;
+        entry = t->queues[queue + QUEUE_HEAD];
+        if (entry < 0)
+            break;
+        place = at;
+        at = deliver_converted(t, consumer, entry, prefix, prefix_size, frame_size_max, target, at, end);
+        if (at == place)
+            break;
+        limit -= 1;
+    }
+    return at;
 }
 
 const leveret_wire *leveret_amqp_0_9_wire(void)

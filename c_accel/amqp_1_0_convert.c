@@ -5,106 +5,13 @@
 #include "amqp_1_0.h"
 #include "messages.h"
 #include "octets.h"
+#include "amqp_1_0_writer.h"
+#include "told.h"
 
-enum { BASIC = 0, AMQP_1_0 = 2 }; /* core/message/formats.py */
-enum { SECTION_HEADER = 0x70, SECTION_ANNOTATIONS = 0x72, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
-enum { LIST = 0xC0, MAP = 0xC1, WIDE = 0x10, SYMBOL = 0xA3, STRING = 0xA1, BINARY = 0xA0 };
-enum { NAMES_MAX = 32, SMALL_HEAD = 6, WIDE_HEAD = 12, PROPERTIES_MAX = 1024 };
+enum { BASIC = 0, AMQP_1_0 = 2, AMQP_0_10 = 3 }; /* core/message/formats.py */
+enum { NAMES_MAX = 32, PROPERTIES_MAX = 1024 };
 static const int64_t TTL_MAX = 0xFFFFFFFF;
 enum { TIME_HIGH_MAX = 0x200000 }; /* the high word of seconds of which the milliseconds fit */
-
-typedef struct {
-    uint8_t *octets;
-    int32_t at;
-    int32_t end;
-    int is_bad; /* it has no room, or the message is not for C */
-} writer;
-
-static void put(writer *out, const void *octets, int32_t size)
-{
-    if (out->is_bad || size > out->end - out->at) {
-        out->is_bad = 1;
-        return;
-    }
-    memcpy(out->octets + out->at, octets, (size_t)size);
-    out->at += size;
-}
-
-static void put_octet(writer *out, int32_t octet)
-{
-    uint8_t one = (uint8_t)octet;
-    put(out, &one, 1);
-}
-
-static void put_word(writer *out, int32_t code, uint32_t word)
-{
-    uint8_t octets[5] = {(uint8_t)code};
-    put_size(octets + 1, (int32_t)word);
-    put(out, octets, 5);
-}
-
-/* Octets behind their size, in one octet or in four. `code`: for one. */
-static void put_sized(writer *out, int32_t code, const uint8_t *octets, int32_t size)
-{
-    if (size < 256) {
-        put_octet(out, code);
-        put_octet(out, size);
-    } else {
-        put_word(out, code + WIDE, (uint32_t)size);
-    }
-    put(out, octets, size);
-}
-
-/* A text: ASCII, without octet 0. */
-static void put_text(writer *out, int32_t code, const uint8_t *octets, int32_t size)
-{
-    for (int32_t place = 0; place < size; place++)
-        if (octets[place] == 0 || octets[place] > 127)
-            out->is_bad = 1;
-    put_sized(out, code, octets, size);
-}
-
-/* A text of the program's. */
-static void put_name(writer *out, const char *name)
-{
-    put_sized(out, SYMBOL, (const uint8_t *)name, (int32_t)strlen(name));
-}
-
-/* Begin a section that is a list or a map: its place. */
-static int32_t begin(writer *out)
-{
-    static const uint8_t ROOM[SMALL_HEAD] = {0};
-    int32_t place = out->at;
-    put(out, ROOM, SMALL_HEAD);
-    return place;
-}
-
-/* End it: of so many values. */
-static void end(writer *out, int32_t place, int32_t section, int32_t form, int32_t count)
-{
-    if (out->is_bad)
-        return;
-    int32_t size = out->at - place - SMALL_HEAD;
-    uint8_t *head = out->octets + place;
-    if (size > 254 || count > 255) {
-        if (WIDE_HEAD - SMALL_HEAD > out->end - out->at) {
-            out->is_bad = 1;
-            return;
-        }
-        memmove(head + WIDE_HEAD, head + SMALL_HEAD, (size_t)size);
-        out->at += WIDE_HEAD - SMALL_HEAD;
-        put_size(head + 4, size + 4);
-        put_size(head + 8, count);
-        form += WIDE;
-    } else {
-        head[4] = (uint8_t)(size + 1);
-        head[5] = (uint8_t)count;
-    }
-    head[0] = 0;
-    head[1] = 0x53;
-    head[2] = (uint8_t)section;
-    head[3] = (uint8_t)form;
-}
 
 /* Milliseconds of a time in seconds. */
 static void put_time(writer *out, const uint8_t *octets)
@@ -116,16 +23,6 @@ static void put_time(writer *out, const uint8_t *octets)
     uint8_t low[4];
     put_size(low, (int32_t)(uint32_t)milliseconds);
     put(out, low, 4);
-}
-
-/* A signed number: `small` is the constructor for one octet, `code` the other's. */
-static void put_signed(writer *out, int32_t small, int32_t code, const uint8_t *octets, int32_t size)
-{
-    int is_small = octets[0] == (octets[size - 1] > 127 ? 255 : 0);
-    for (int32_t place = 1; place < size - 1; place++)
-        is_small = is_small && octets[place] == octets[0];
-    put_octet(out, is_small ? small : code);
-    put(out, is_small ? octets + size - 1 : octets, is_small ? 1 : size);
 }
 
 /* A floating point number, which is no infinity and not a number: `ones` are the first bits of such. */
@@ -264,16 +161,14 @@ static void put_id(writer *out, const uint8_t *id)
 /* The address of the queue that a reply goes to, where its name stands in it as it is. */
 static void put_reply_to(writer *out, const uint8_t *name)
 {
-    uint8_t address[264] = "/queues/";
-    for (int32_t place = 1; place <= name[0]; place++) {
-        uint8_t octet = name[place];
-        int is_plain = (octet >= 'a' && octet <= 'z') || (octet >= 'A' && octet <= 'Z') || (octet >= '0' && octet <= '9') || octet == '-' || octet == '.'
-                       || octet == '_' || octet == '~';
-        if (!is_plain)
-            out->is_bad = 1;
-        address[7 + place] = octet;
-    }
-    put_sized(out, STRING, address, 8 + name[0]);
+    static const char QUEUES[] = "/queues/";
+    int32_t lead = (int32_t)sizeof QUEUES - 1, size = lead + name[0];
+    if (size < 256)
+        put_octet(out, STRING), put_octet(out, size);
+    else
+        put_word(out, STRING + WIDE, (uint32_t)size);
+    put(out, QUEUES, lead);
+    put_unreserved(out, name + 1, name[0]);
 }
 
 enum { CONTENT_TYPE, CONTENT_ENCODING, HEADERS, DELIVERY_MODE, PRIORITY, CORRELATION_ID, REPLY_TO, EXPIRATION, MESSAGE_ID, TIMESTAMP, TYPE, USER_ID, APP_ID, CLUSTER_ID, COUNT };
@@ -461,32 +356,56 @@ static void put_sections(writer *out, const uint8_t *route, int32_t route_size, 
     put(out, octets + behind, size - behind);
 }
 
+/* The sections behind the header, of a message of class basic: its properties behind `route` octets of route. */
+static void put_basic(writer *out, const uint8_t *octets, int32_t route)
+{
+    const uint8_t *found[COUNT];
+    find_properties(octets + route, found);
+    const uint8_t *type = found[TYPE];
+    if (type && type[0] == 8 && !memcmp(type + 1, "amqp-1.0", 8))
+        out->is_bad = 1;
+    put_annotations(out, octets, route, type);
+    put_properties(out, found);
+    if (found[HEADERS])
+        put_headers(out, found[HEADERS], 4, 4 + (int32_t)word_of(found[HEADERS], 0));
+}
+
+/* The same of a message of 0-10, with `size` octets of properties. */
+static void put_told(writer *out, const uint8_t *octets, int32_t route, int32_t size)
+{
+    leveret_told told;
+    if (leveret_amqp_0_10_told(octets + route, size, &told))
+        out->is_bad = 1;
+    put_annotations(out, octets, route, NULL);
+    if (!out->is_bad)
+        leveret_amqp_1_0_tell(&told, out);
+}
+
 int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t failed, int32_t noted, uint8_t *target, int32_t room)
 {
-    uint8_t octets[512 + PROPERTIES_MAX];
-    const uint8_t *found[COUNT];
+    uint8_t copied[512 + PROPERTIES_MAX];
     const int32_t *record = t->messages + message;
     int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
     int32_t changed = KIND_ANNOTATED | KIND_GRAFTED | KIND_REPLY_TO | KIND_FOR_US | KIND_ACQUIRED;
     int64_t passed = 1000 * (int64_t)seconds_passed(t, record);
-    if (kind & changed || size > PROPERTIES_MAX || route > 512 || (format != BASIC && format != AMQP_1_0))
+    if (kind & changed || size > PROPERTIES_MAX || route > 512 || (format != BASIC && format != AMQP_1_0 && format != AMQP_0_10))
         return -1;
     writer out = {target, 0, room, 0};
-    extract(t, record[MESSAGE_FIRST], 0, octets, 0, route + size);
+    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)t->state[STATE_BLOCK_SIZE];
+    if (route + size > t->state[STATE_BLOCK_SIZE]) {
+        extract(t, record[MESSAGE_FIRST], 0, copied, 0, route + size);
+        octets = copied;
+    }
     if (format == AMQP_1_0) {
         put_sections(&out, octets, route, noted, failed, passed, octets + route, size);
         return out.is_bad ? -1 : out.at;
     }
-    find_properties(octets + route, found);
-    const uint8_t *type = found[TYPE];
-    if (type && type[0] == 8 && !memcmp(type + 1, "amqp-1.0", 8))
-        return -1;
     header given = {kind & KIND_DURABLE ? 1 : 0, kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1, lifetime_of(record), -1};
     put_header(&out, &given, failed, passed);
-    put_annotations(&out, octets, route, type);
-    put_properties(&out, found);
-    if (found[HEADERS])
-        put_headers(&out, found[HEADERS], 4, 4 + (int32_t)word_of(found[HEADERS], 0));
+    if (format == BASIC)
+        put_basic(&out, octets, route);
+    else
+        put_told(&out, octets, route, size);
     put_data_head(&out, record[MESSAGE_BODY]);
     return out.is_bad ? -1 : out.at;
 }

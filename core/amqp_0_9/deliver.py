@@ -89,7 +89,7 @@ def deliver_converted(session, consumer, most):
     tables = session.broker.tables
     message = tables.entries[consumer.queue.head() + layout.ENTRY_MESSAGE]
     if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
-        return foreign().deliver(session, consumer, most)
+        return foreign().deliver(session, consumer, 1 if session.hot.converts else most)
     return 0
 
 

@@ -7,6 +7,7 @@ from . import hot_in, hot_out
 class Row:
     """The row in Python. `name`: by which an engine knows another form of the row (c_accel/amqp_0_9.py has one in C).
 
+    `converts`: whether `pump` delivers messages of other families, too, as far as they are simple.
     `takes_in`, and `take_in` beside it: Session's, where the engine reads from sockets; else None.
     `pack`: packed.pack for these tables where there is a quicker form of it, else None; `read_stream`: the same of
     deliver_stream.deliver_stream, for records that go out whole and as they were published. `see_get`: a function of a session, a name
@@ -15,6 +16,7 @@ class Row:
     """
 
     name = "amqp_0_9"
+    converts = False
     takes_in = None
     pack = None
     read_stream = None

@@ -1,0 +1,119 @@
+/* Writing properties of class basic for a message of another version: core/amqp_0_9/properties.py. */
+#include "told.h"
+#include "writer.h"
+
+static void put_short(writer *out, leveret_text text)
+{
+    if (text.size > SHORT_TEXT)
+        out->is_bad = 1;
+    put_octet(out, text.size);
+    put(out, text.octets, text.size);
+}
+
+static int32_t number_size(int32_t letter)
+{
+    switch (letter) {
+    case 't': case 'b': case 'B':
+        return 1;
+    case 's': case 'u':
+        return 2;
+    case 'I': case 'i': case 'f':
+        return 4;
+    default: /* l, d, T */
+        return 8;
+    }
+}
+
+static void put_headers(writer *out, const leveret_told *told)
+{
+    int32_t place = out->at;
+    put_octets_of(out, 0, 4);
+    for (const leveret_told_header *header = told->headers; header < told->headers + told->header_count; header++) {
+        put_short(out, header->name);
+        put_octet(out, header->letter);
+        if (header->letter == 'S' || header->letter == 'x') {
+            put_octets_of(out, (uint64_t)header->text.size, 4);
+            put(out, header->text.octets, header->text.size);
+        } else if (header->letter != 'V') {
+            put_octets_of(out, (uint64_t)header->number, number_size(header->letter));
+        }
+    }
+    if (!out->is_bad)
+        put_size(out->octets + place, out->at - place - 4);
+}
+
+/* A queue's name, an address that is none of a queue, or the address of an exchange and a key (address_of in core/amqp_0_10/properties.py). */
+static void put_reply_to(writer *out, const leveret_told *told)
+{
+    static const char EXCHANGES[] = "/exchanges/", QUEUES[] = "/queues/";
+    leveret_text key = told->reply_to, exchange = told->reply_exchange;
+    if (exchange.octets) {
+        int32_t size = (int32_t)sizeof EXCHANGES + exchange.size + key.size;
+        if (size > SHORT_TEXT)
+            out->is_bad = 1;
+        put_octet(out, size);
+        put(out, EXCHANGES, sizeof EXCHANGES - 1);
+        put_unreserved(out, exchange.octets, exchange.size);
+        put_octet(out, '/');
+        put_unreserved(out, key.octets, key.size);
+        return;
+    }
+    if (told->is_address && key.size >= (int32_t)sizeof QUEUES - 1 && !memcmp(key.octets, QUEUES, sizeof QUEUES - 1)) {
+        key.octets += sizeof QUEUES - 1;
+        key.size -= (int32_t)sizeof QUEUES - 1;
+        put_octet(out, key.size);
+        put_unreserved(out, key.octets, key.size);
+        return;
+    }
+    put_short(out, key);
+}
+
+/* An id: a text, or a uuid, of 1.0 as a name of its own kind. */
+static void put_id(writer *out, leveret_text id, leveret_text uuid, int32_t is_named)
+{
+    if (id.octets) {
+        put_short(out, id);
+        return;
+    }
+    put_octet(out, is_named ? 45 : 36);
+    if (is_named)
+        put(out, "urn:uuid:", 9);
+    put_uuid_text(out, uuid.octets);
+}
+
+int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room)
+{
+    writer out = {target, 2, room, 0};
+    uint32_t flags = 0;
+    if (room < 2)
+        return -1;
+    if (told->content_type.octets)
+        flags |= 0x8000, put_short(&out, told->content_type);
+    if (told->content_encoding.octets)
+        flags |= 0x4000, put_short(&out, told->content_encoding);
+    if (told->header_count)
+        flags |= 0x2000, put_headers(&out, told);
+    if (told->delivery_mode >= 0)
+        flags |= 0x1000, put_octet(&out, told->delivery_mode);
+    if (told->priority >= 0)
+        flags |= 0x0800, put_octet(&out, told->priority);
+    if (told->correlation_id.octets || told->correlation_uuid.octets)
+        flags |= 0x0400, put_id(&out, told->correlation_id, told->correlation_uuid, 1);
+    if (told->reply_to.octets)
+        flags |= 0x0200, put_reply_to(&out, told);
+    if (told->ttl >= 0)
+        flags |= 0x0100, put_digits(&out, (uint64_t)told->ttl);
+    if (told->message_id.octets || told->message_uuid.octets)
+        flags |= 0x0080, put_id(&out, told->message_id, told->message_uuid, told->is_address);
+    if (told->time >= 0)
+        flags |= 0x0040, put_octets_of(&out, (uint64_t)told->time / 1000, 8);
+    if (told->type.octets)
+        flags |= 0x0020, put_short(&out, told->type);
+    if (told->user_id.octets)
+        flags |= 0x0010, put_short(&out, told->user_id);
+    if (told->app_id.octets)
+        flags |= 0x0008, put_short(&out, told->app_id);
+    target[0] = (uint8_t)(flags >> 8);
+    target[1] = (uint8_t)flags;
+    return out.is_bad ? -1 : out.at;
+}

@@ -1,0 +1,227 @@
+/* Reading sections of 1.0 for receivers of other versions: core/amqp_1_0/properties.py, where nothing in them is unusual. */
+#include "told.h"
+
+enum { HEADER = 0x70, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION, DATA };
+enum { NULL_CODE = 0x40, UUID_SIZE = 16 };
+
+/* A value: its letter (told.h; U: a uuid, 0: null), and what it is. */
+typedef struct {
+    leveret_text text;
+    int64_t number;
+    int32_t letter;
+    int32_t is_symbol;
+} value;
+
+typedef struct {
+    const uint8_t *octets;
+    int32_t at;
+    int32_t end;
+    int is_bad;
+} reader;
+
+static const uint8_t *take(reader *in, int32_t size)
+{
+    static const uint8_t NOTHING[UUID_SIZE] = {0};
+    if (in->is_bad || size < 0 || size > in->end - in->at) {
+        in->is_bad = 1;
+        return NOTHING;
+    }
+    in->at += size;
+    return in->octets + in->at - size;
+}
+
+static int64_t take_number(reader *in, int32_t size, int32_t is_signed)
+{
+    const uint8_t *octets = take(in, size);
+    uint64_t number = is_signed && octets[0] > 127 ? ~(uint64_t)0 : 0;
+    for (int32_t place = 0; place < size; place++)
+        number = number << 8 | octets[place];
+    return (int64_t)number;
+}
+
+/* Constructors of numbers (part 1, section 1.6): the letter, octets, and whether they have a sign. Q: a ulong. */
+static const struct {
+    uint8_t code;
+    char letter;
+    uint8_t size;
+    uint8_t is_signed;
+} NUMBERS[] = {{0x56, 't', 1, 0}, {0x50, 'B', 1, 0}, {0x60, 'u', 2, 0}, {0x70, 'i', 4, 0}, {0x52, 'i', 1, 0}, {0x43, 'i', 0, 0},
+               {0x80, 'Q', 8, 0}, {0x53, 'Q', 1, 0}, {0x44, 'Q', 0, 0}, {0x51, 'b', 1, 1}, {0x61, 's', 2, 1}, {0x71, 'I', 4, 1},
+               {0x54, 'I', 1, 1}, {0x81, 'l', 8, 1}, {0x55, 'l', 1, 1}, {0x72, 'f', 4, 0}, {0x82, 'd', 8, 0}, {0x83, 'T', 8, 1}};
+
+static value take_value(reader *in)
+{
+    value given = {{NULL, 0}, 0, 0, 0};
+    int32_t code = take(in, 1)[0];
+    if (in->is_bad || code == NULL_CODE)
+        return given;
+    if (code == 0x41 || code == 0x42) {
+        given.letter = 't';
+        given.number = code == 0x41;
+    } else if (code == 0xA1 || code == 0xA3 || code == 0xA0 || code == 0xB1 || code == 0xB3 || code == 0xB0) {
+        given.letter = (code & 15) ? 'S' : 'x';
+        given.is_symbol = (code & 15) == 3;
+        given.text.size = (int32_t)take_number(in, code < 0xB0 ? 1 : 4, 0);
+        given.text.octets = take(in, given.text.size);
+    } else if (code == 0x98) {
+        given.letter = 'U';
+        given.text = (leveret_text){take(in, UUID_SIZE), UUID_SIZE};
+    } else {
+        for (size_t place = 0; place < sizeof NUMBERS / sizeof NUMBERS[0]; place++)
+            if (NUMBERS[place].code == code) {
+                given.letter = NUMBERS[place].letter;
+                given.number = take_number(in, NUMBERS[place].size, NUMBERS[place].is_signed);
+            }
+        if (!given.letter)
+            in->is_bad = 1; /* a list, a map, an array, something described, a decimal or a character */
+    }
+    return given;
+}
+
+/* The values of a list or a map: how many. */
+static int32_t take_compound(reader *in, int32_t small, reader *part)
+{
+    int32_t code = take(in, 1)[0], width = code == small ? 1 : 4;
+    *part = (reader){in->octets, in->at, in->at, 0};
+    if (small == 0xC0 && code == 0x45)
+        return 0;
+    if (code != small && code != small + 16)
+        in->is_bad = 1;
+    int64_t size = take_number(in, width, 0);
+    part->at = in->at;
+    take(in, size < in->end ? (int32_t)size : -1);
+    part->end = in->at;
+    int64_t count = take_number(part, width, 0);
+    in->is_bad = in->is_bad || part->is_bad || count > size;
+    return in->is_bad ? 0 : (int32_t)count;
+}
+
+static void read_header(reader *in, leveret_told *told)
+{
+    reader part;
+    int32_t count = take_compound(in, 0xC0, &part);
+    for (int32_t field = 0; field < count; field++) {
+        value given = take_value(&part);
+        if (field == 0 && given.letter == 't')
+            told->delivery_mode = given.number ? 2 : 1;
+        else if (field == 1 && given.letter == 'B')
+            told->priority = (int32_t)given.number;
+        else if (field == 2 && given.letter == 'i')
+            told->ttl = given.number;
+        else if (given.letter && field < 3)
+            in->is_bad = 1;
+    }
+    in->is_bad = in->is_bad || part.is_bad || part.at != part.end;
+}
+
+static int begins(leveret_text text, const char *name)
+{
+    int32_t size = (int32_t)strlen(name);
+    return text.size >= size && !memcmp(text.octets, name, (size_t)size);
+}
+
+/* A header out of a pair; false: it is not for C. */
+static int add_header(leveret_told *told, leveret_text name, const value *given)
+{
+    leveret_told_header *header = next_header(told, name);
+    if (!header || given->letter == 'U' || ((given->letter == 'T' || given->letter == 'Q') && given->number < 0))
+        return 0;
+    header->letter = given->letter == 'Q' ? 'l' : given->letter == 0 ? 'V' : given->letter == 'x' ? 'S' : given->letter;
+    header->text = given->text;
+    header->number = given->letter == 'T' ? given->number / 1000 : given->number;
+    return !is_no_number(header);
+}
+
+static void read_annotations(reader *in, leveret_told *told)
+{
+    reader part;
+    int32_t count = take_compound(in, 0xC1, &part);
+    for (; count > 1 && !part.is_bad; count -= 2) {
+        value key = take_value(&part), given = take_value(&part);
+        if (!key.is_symbol || is_text(key.text, "x-cc") || begins(key.text, "x-basic-"))
+            part.is_bad = 1;
+        else if (begins(key.text, "x-") && !is_text(key.text, "x-routing-key") && !is_text(key.text, "x-exchange")
+                 && !is_text(key.text, "x-opt-deaths") && !is_text(key.text, "x-death") && !add_header(told, key.text, &given))
+            part.is_bad = 1;
+    }
+    in->is_bad = in->is_bad || part.is_bad || count || part.at != part.end;
+}
+
+static void read_application(reader *in, leveret_told *told)
+{
+    reader part;
+    int32_t count = take_compound(in, 0xC1, &part);
+    for (; count > 1 && !part.is_bad; count -= 2) {
+        value key = take_value(&part), given = take_value(&part);
+        if (key.letter != 'S' || part.is_bad || !add_header(told, key.text, &given))
+            part.is_bad = 1;
+    }
+    in->is_bad = in->is_bad || part.is_bad || count || part.at != part.end;
+}
+
+enum { MESSAGE_ID, USER_ID, TO, SUBJECT, REPLY_TO, CORRELATION_ID, CONTENT_TYPE, CONTENT_ENCODING, EXPIRY, CREATION, GROUP_ID };
+
+static void read_field(reader *in, int32_t field, const value *given, leveret_told *told)
+{
+    leveret_text *const TEXTS[] = {&told->message_id, &told->user_id, NULL, &told->type, &told->reply_to, &told->correlation_id, &told->content_type,
+                                   &told->content_encoding, NULL, NULL, &told->app_id};
+    if (field == CREATION && given->letter == 'T' && given->number >= 0) {
+        told->time = given->number;
+    } else if (field == EXPIRY && given->letter == 'T') {
+        told->expiry = given->number;
+    } else if (given->letter == 'U' && field == MESSAGE_ID) {
+        told->message_uuid = given->text;
+    } else if (given->letter == 'U' && field == CORRELATION_ID) {
+        told->correlation_uuid = given->text;
+    } else if (field <= GROUP_ID && TEXTS[field] && given->letter == (field == USER_ID ? 'x' : 'S') && given->text.size <= SHORT_TEXT) {
+        *TEXTS[field] = given->text;
+    } else if (field == CREATION || field == EXPIRY || (field <= GROUP_ID && TEXTS[field])) {
+        in->is_bad = 1;
+    }
+}
+
+static void read_properties(reader *in, leveret_told *told)
+{
+    reader part;
+    int32_t count = take_compound(in, 0xC0, &part);
+    told->is_address = 1;
+    for (int32_t field = 0; field < count; field++) {
+        value given = take_value(&part);
+        if (given.letter)
+            read_field(&part, field, &given, told);
+    }
+    in->is_bad = in->is_bad || part.is_bad || part.at != part.end;
+}
+
+int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body, leveret_told *told)
+{
+    reader in = {octets, 0, size, 0}, part;
+    int32_t left = body, last = 0;
+    tell_nothing(told);
+    while (in.at < in.end && !in.is_bad) {
+        const uint8_t *head = take(&in, 3);
+        int32_t code = head[2];
+        if (in.is_bad || head[0] || head[1] != 0x53 || code <= last)
+            return -1;
+        last = code;
+        if (code == HEADER) {
+            read_header(&in, told);
+        } else if (code == DELIVERY_ANNOTATIONS) {
+            take_compound(&in, 0xC1, &part);
+        } else if (code == ANNOTATIONS) {
+            read_annotations(&in, told);
+        } else if (code == PROPERTIES) {
+            read_properties(&in, told);
+        } else if (code == APPLICATION) {
+            read_application(&in, told);
+        } else if (code == DATA) {
+            int32_t constructor = take(&in, 1)[0];
+            if ((constructor != 0xA0 && constructor != 0xB0) || take_number(&in, constructor == 0xA0 ? 1 : 4, 0) != body || in.at != in.end)
+                return -1;
+            left = 0;
+        } else {
+            return -1;
+        }
+    }
+    return in.is_bad || left ? -1 : 0;
+}

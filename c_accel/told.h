@@ -1,0 +1,98 @@
+/* What a message says of itself, for receivers of another version: the properties that families share (core/message/README.md), as places in the octets
+ * that its publisher sent. A reader fills it in, a writer writes it. What is not simple is for Python: a reader's or a writer's -1. */
+#ifndef LEVERET_TOLD_H
+#define LEVERET_TOLD_H
+
+#include "octets.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { HEADERS_MAX = 32, SHORT_TEXT = 255 };
+
+typedef struct {
+    const uint8_t *octets; /* NULL: there is none */
+    int32_t size;
+} leveret_text;
+
+/* `letter`: as core/message/README.md has it, and those of field tables: t (boolean), S, x (octets), V. A number of any kind is in `number`, a fraction as
+ * its bits. */
+typedef struct {
+    leveret_text name;
+    leveret_text text;
+    int64_t number;
+    int32_t letter;
+} leveret_told_header;
+
+typedef struct {
+    leveret_text content_type;
+    leveret_text content_encoding;
+    leveret_text correlation_id;
+    leveret_text message_id;
+    leveret_text message_uuid; /* 16 octets in its place */
+    leveret_text correlation_uuid;
+    leveret_text reply_exchange;
+    leveret_text reply_to; /* the key of reply_exchange; of 1.0 an address, where is_address says so */
+    leveret_text type;
+    leveret_text user_id;
+    leveret_text app_id;
+    int32_t is_address;
+    int32_t delivery_mode; /* -1: none, as the following */
+    int32_t priority;
+    int64_t ttl;     /* milliseconds */
+    int64_t time;    /* milliseconds since 1970 */
+    int64_t expiry;  /* the same */
+    int32_t header_count;
+    leveret_told_header headers[HEADERS_MAX];
+} leveret_told;
+
+static inline void tell_nothing(leveret_told *told)
+{
+    memset(told, 0, offsetof(leveret_told, headers));
+    told->delivery_mode = told->priority = -1;
+    told->ttl = told->time = told->expiry = -1;
+}
+
+static inline uint64_t long_of(const uint8_t *octets)
+{
+    return (uint64_t)word_of(octets, 0) << 32 | word_of(octets, 4);
+}
+
+static inline int is_text(leveret_text text, const char *name)
+{
+    return text.size == (int32_t)strlen(name) && !memcmp(text.octets, name, (size_t)text.size);
+}
+
+/* A fraction whose octets Python may change: an infinity, or not a number. */
+static inline int is_no_number(const leveret_told_header *header)
+{
+    if (header->letter == 'f')
+        return (header->number & 0x7F800000) == 0x7F800000;
+    return header->letter == 'd' && (header->number & 0x7FF0000000000000) == 0x7FF0000000000000;
+}
+
+/* A place for one header more; NULL: there is none, or its name is there already. */
+static inline leveret_told_header *next_header(leveret_told *told, leveret_text name)
+{
+    if (told->header_count == HEADERS_MAX || name.size > SHORT_TEXT)
+        return NULL;
+    for (int32_t other = 0; other < told->header_count; other++)
+        if (told->headers[other].name.size == name.size && !memcmp(told->headers[other].name.octets, name.octets, (size_t)name.size))
+            return NULL;
+    leveret_told_header *header = told->headers + told->header_count++;
+    header->name = name;
+    header->text.octets = NULL;
+    header->number = 0;
+    return header;
+}
+
+/* Read a header segment of 0-10, of `size` octets: 0, or -1. */
+int32_t leveret_amqp_0_10_told(const uint8_t *octets, int32_t size, leveret_told *told);
+
+/* Read the sections of 1.0 before a body part of `body` octets that is all payload: 0, or -1. */
+int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body, leveret_told *told);
+
+/* Write the properties of class basic in target[0:room]: how many octets, or -1. */
+int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room);
+
+#endif
