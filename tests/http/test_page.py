@@ -49,6 +49,9 @@ def test_every_view(served, browser, width, scheme):
         assert browser.run("document.images.length") == 0
         assert browser.run(LABELLED)
         assert axe.findings(browser) == [], view
+    browser.press("Overview")
+    browser.wait("document.querySelectorAll('polyline').length === 5")
+    assert "No alarm" in browser.run("document.body.innerText") and browser.run("document.title") == "Overview - Leveret"
     browser.press("Queues")
     browser.wait("document.querySelector('main h2').textContent === 'Queues'")
     assert HOSTILE in browser.run("document.body.innerText")
@@ -104,7 +107,7 @@ def test_a_queue_and_a_connection_come_and_go(served, browser):
     browser.press("Delete page.made")
     browser.wait("[...document.querySelectorAll('td')].every((each) => each.textContent !== 'page.made')")
     browser.press("Connections")
-    browser.wait("document.body.innerText.includes('1 connections')")
+    browser.wait("document.body.innerText.includes('1 connection')")
     (row,) = Api(served.http_port, "guest").get("/connections")
     browser.press("Close " + row["name"])
     browser.wait("document.body.innerText.includes('0 connections')")
@@ -132,6 +135,9 @@ def test_an_exchange_a_binding_a_user_and_a_policy_are_made_and_removed(served, 
     browser.wait("document.body.innerText.includes('Bound page.plain to page.made')")
     browser.wait("[...document.querySelectorAll('svg text')].some((each) => each.textContent.startsWith('page.made'))")
     assert [row["routing_key"] for row in api.get("/exchanges/%2F/page.made/bindings/source")] == ["k"]
+    browser.press("Unbind page.plain from page.made, key k")
+    browser.wait("document.body.innerText.includes('key k: done')")
+    assert api.get("/exchanges/%2F/page.made/bindings/source") == []
     browser.press("Delete page.made")
     browser.wait("document.body.innerText.includes('Delete page.made: done')")
     assert api.call("GET", "/api/exchanges/%2F/page.made")[0] == 404

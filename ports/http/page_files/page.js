@@ -36,7 +36,7 @@ async function ask(method, path, body) {
   try { json = text ? JSON.parse(text) : null; } catch { json = null; }
   if (!answer.ok) {
     const error = new Error((json && json.reason && String(json.reason)) || answer.status + " " + answer.statusText);
-    error.status = answer.status;
+    Object.assign(error, { status: answer.status, json });
     throw error;
   }
   return json;
@@ -58,26 +58,51 @@ function span(seconds) {
   return Math.round(seconds) + " s";
 }
 
+const grouped = (count) => count.toLocaleString("en");
+
+// A cell is a number, a short text, or a node; a text of somebody's choice is wrapped in `long`.
+const long = (...words) => Object.assign(make("span", {}, ...words), { isLong: true });
+const several = (count, name) => grouped(count) + " " + name + (count === 1 ? "" : "s");
+
 function table(heads, rows) {
   if (rows.length === 0) return make("p", {}, "None.");
-  const cell = (tag, each) =>
-    each instanceof Node ? make(tag, {}, each) : make(tag, { class: typeof each === "number" ? "number" : "name" }, each);
+  const kind = (each) => (typeof each === "number" ? "number" : each.isLong ? "text" : false);
+  const cell = (each) => make("td", { class: kind(each) }, typeof each === "number" ? grouped(each) : each);
   return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table: " + heads.join(", ") },
     make("table", {},
-      make("thead", {}, make("tr", {}, ...heads.map((each) => make("th", { scope: "col" }, each)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((each) => cell("td", each)))))));
+      make("thead", {}, make("tr", {}, ...heads.map((each, at) => make("th", { scope: "col", class: kind(rows[0][at]) }, each)))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map(cell))))));
 }
 
 function figures(pairs) {
-  return make("dl", {}, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  return make("dl", {}, ...pairs.map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, typeof value === "number" ? grouped(value) : value))));
 }
 
-function chart(words, samples) {
-  const points = samples.slice().reverse();
-  const most = Math.max(1, ...points.map((each) => each.sample));
-  const line = points.map((each, at) => (at * 300) / Math.max(1, points.length - 1) + "," + (58 - (each.sample * 56) / most)).join(" ");
-  return make("section", {}, make("h2", {}, words + ": at most " + most),
-    make("svg", { viewBox: "0 0 300 60", preserveAspectRatio: "none", role: "img", "aria-label": words }, make("polyline", { points: line })));
+// A line for each of `series`: [words, samples as the API has them, the newest first]; `unit` stands behind its figures.
+function chart(title, series, unit = "") {
+  const lines = series.map(([words, samples]) => [words, samples.slice().reverse()]);
+  const most = Math.max(1, ...lines.flatMap(([, points]) => points.map((each) => each.sample)));
+  const [, longest] = lines[0];
+  const size = Math.max(1, ...lines.map(([, points]) => points.length - 1));
+  const place = (each, at, points) => ((at + size - points.length + 1) * 300) / size + "," + (58 - (each.sample * 54) / most);
+  const shown = (value) => (value < 100 ? Number(value.toFixed(1)) : Math.round(value)).toLocaleString("en") + unit;
+  return make("figure", {}, make("h2", {}, title),
+    make("figcaption", {}, ...lines.map(([words, points], at) =>
+      make("span", { class: ["first", "second", "third"][at] }, words + (points.length ? ": " + shown(points[points.length - 1].sample) + " now" : ""))),
+    make("span", {}, "top: " + shown(most))),
+    make("svg", { viewBox: "0 0 300 60", preserveAspectRatio: "none", role: "img", "aria-label": title },
+      ...lines.map(([, points], at) => make("polyline", { class: ["first", "second", "third"][at], points: points.map(place).join(" ") }))),
+    longest.length > 1 ? make("p", { class: "span" },
+      make("span", {}, span((longest[longest.length - 1].timestamp - longest[0].timestamp) / 1000) + " ago"), make("span", {}, "now")) : make("p", {}, "Figures come every 5 seconds."));
+}
+
+// How fast a count has grown between its samples.
+function speeds(samples) {
+  return samples.slice(0, -1).map((each, at) => {
+    const before = samples[at + 1];
+    return { timestamp: each.timestamp, sample: Math.max(0, (1000 * (each.sample - before.sample)) / Math.max(1, each.timestamp - before.timestamp)) };
+  });
 }
 
 function button(words, label, action, sure) {
@@ -89,7 +114,8 @@ function button(words, label, action, sure) {
 
 function form(fields, words, action) {
   const inputs = fields.map(([name, label, given = {}]) => [name, make("label", {}, label,
-    given.choices ? make("select", { name }, ...given.choices.map((each) => make("option", {}, each))) : make("input", { name, autocomplete: "off", ...given }))]);
+    given.choices ? make("select", { name }, ...given.choices.map((each) => make("option", { value: each }, each || "none")))
+      : given.lines ? make("textarea", { name }) : make("input", { name, autocomplete: "off", ...given }))]);
   return make("form", { onsubmit: async (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
@@ -138,8 +164,8 @@ async function show(keeps = false) {
   try {
     const parts = await VIEWS[state.view](state);
     if (own !== shown) return;
-    const main = document.getElementById("main");
-    main.replaceChildren(make("h2", {}, state.view), ...parts);
+    document.title = state.view + " - Leveret";
+    document.getElementById("main").replaceChildren(make("h2", {}, state.view), ...parts);
     const place = document.getElementById("looked");
     if (place && keeps) place.replaceChildren(...state.looked);
   } catch (error) {
