@@ -149,7 +149,8 @@ def _run(arguments):
     if len(beyond) == 1 and "://" in beyond[0] and hasattr(options, "url") and "://" in (options.url or "://"):
         options.url = beyond.pop()  # behind options argparse (3.11) has no place for an argument that may be left out
     if beyond:
-        parser.error("unrecognized arguments: " + " ".join(beyond))
+        command = f"{parser.prog} {chosen}"
+        parser.exit(2, f"{command}: unrecognized arguments: {' '.join(beyond)} (see {command} --help)\n")
     try:
         return options.run(options)
     except UsageError as error:

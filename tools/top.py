@@ -17,6 +17,7 @@ from .usage import UsageError
 RATES = ("published", "delivered", "settled", "redelivered")
 COLUMNS = ("name", "type", "ready", "unsettled", "octets", "consumers", "grows", "full")
 ROWS_MAX = 20
+REPLY_QUEUES = "amq.rabbitmq.reply-to."
 
 
 def add_arguments(parser):
@@ -59,7 +60,8 @@ class Look:
         seconds = 1.0 if before is None else max(self.at - before.at, 0.001)
         made = []
         for row in self.items.get("queues", []):
-            made.append(dict(row, ready=row["messages"]))
+            if not row["name"].startswith(REPLY_QUEUES):  # those of who asks, this command's own too
+                made.append(dict(row, ready=row["messages"]))
         for row in self.items.get("streams", []):
             ready = row["next_offset"] - row["first_offset"]
             made.append(dict(row, type="stream", ready=ready, unsettled=0, full=False))

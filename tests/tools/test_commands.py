@@ -174,7 +174,8 @@ def test_connections_are_closed_with_a_reason(leveret, broker):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (("declare", "queue", "q", "extra"), "unrecognized arguments"),
+        (("declare", "queue", "q", "extra"), "leveret declare: unrecognized arguments: "),
+        (("publish", "", "q", "body"), "leveret publish --help"),
         (("declare", "queue"), "is no URL"),
         (("declare", "queue", "q", "--type", "odd"), "invalid choice: 'odd'"),
         (("declare", "queue", "q", "-a", "x"), "'x' is not NAME=VALUE"),
@@ -208,7 +209,7 @@ def test_top_once_is_plain_text(leveret):
     lines = output.splitlines()
     assert status == 0 and lines[0].startswith(f"Leveret {VERSION}, up 0:00:") and "1 connections" in lines[0]
     assert lines[3].split() == ["name", "type", "ready", "unsettled", "octets", "consumers", "grows", "full"]
-    assert lines[4].split() == ["busy", "classic", "7", "0", "7", "0", "-", "no"]
+    assert lines[4].split() == ["busy", "classic", "7", "0", "7", "0", "-", "no"] and "reply-to" not in output
     leveret("delete", "queue", "busy")
 
 
