@@ -417,28 +417,29 @@ static void put_long(writer *out, int32_t code, int64_t value)
     put(out, octets, 9);
 }
 
+/* An offset, which is a long. */
+static void put_offset(writer *out, int64_t offset)
+{
+    if (offset < 128)
+        put_octet(out, 0x55), put_octet(out, (int32_t)offset);
+    else
+        put_long(out, 0x81, offset);
+}
+
 /* See deliver_stream.write and positions.annotations: a section of their notes. */
 static void put_position(writer *out, int64_t offset, int32_t tells_position, int64_t arrived)
 {
     int32_t place = begin(out), size = 0;
     uint8_t digits[20];
     put_name(out, "x-stream-offset");
-    if (offset == 0)
-        put_octet(out, 0x44);
-    else if (offset < 256)
-        put_octet(out, 0x53), put_octet(out, (int32_t)offset);
-    else
-        put_long(out, 0x80, offset);
+    put_offset(out, offset);
     if (tells_position) {
         for (int64_t left = offset; left || !size; left /= 10)
             digits[sizeof digits - 1 - (size_t)size++] = (uint8_t)('0' + left % 10);
         put_name(out, "x-opt-offset");
         put_sized(out, STRING, digits + sizeof digits - size, size);
         put_name(out, "x-opt-sequence-number");
-        if (offset < 128)
-            put_octet(out, 0x55), put_octet(out, (int32_t)offset);
-        else
-            put_long(out, 0x81, offset);
+        put_offset(out, offset);
         put_name(out, "x-opt-enqueued-time");
         put_long(out, 0x83, arrived * 1000);
     }

@@ -43,7 +43,7 @@ def write(link, message, before):
     if link.tells_position:
         notes = positions.annotations(broker, message, consumer.cursor_offset)
     else:
-        notes = {"x-stream-offset": ("ulong", consumer.cursor_offset)}
+        notes = {"x-stream-offset": consumer.cursor_offset}  # a long, as RabbitMQ 4 has it: its Java client takes no other
     lead = convert.head_for_1_0(broker, message, 0, notes)
     size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
     if too_large(link, consumer.queue, size):

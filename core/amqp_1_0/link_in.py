@@ -68,7 +68,7 @@ class IncomingLink(Link):
         self.incoming = Incoming(Sender(self))
         self.delivery: "Any" = None  # under way
         self.batch: "Any" = None  # batches.Batch, where that is one
-        self.unsettled: "dict" = {}  # delivery-tag -> delivery: the link's delivery state (section 2.6.12)
+        self.unsettled: "dict" = {}  # `name` of a delivery -> delivery: the link's delivery state (section 2.6.12)
         self.in_runs = 0  # deliveries that are not settled, beside those in `unsettled` (dispositions.Run)
         self.flat: "Any" = None  # what the engine knows of it (hot_row.py): a record, its route, where that lies
         self.way = b""
@@ -223,7 +223,7 @@ class IncomingLink(Link):
         if expected is not None and number != expected:
             raise SessionError(INVALID_FIELD, "delivery-id %d where %d comes next (section 2.6.12)" % (number, expected))
         is_known = self.kept is not None and tag in self.kept.accepted
-        if tag in self.unsettled or is_known and not fields["resume"]:
+        if self.kept is not None and tag in self.unsettled or is_known and not fields["resume"]:
             raise LinkError(INVALID_FIELD, "a delivery-tag of a delivery that is not settled (section 2.6.12)")
         if fields["message-format"] not in (None, 0, BATCH):
             words = "message-format 0x%08x; 0 is served, and 0x%08x, the batches of Event Hubs"
@@ -280,7 +280,7 @@ class IncomingLink(Link):
         self.delivery_count = serial.after(self.delivery_count, 1)
         self.credit -= 1
         if not delivery.settled:
-            self.unsettled[delivery.tag] = delivery
+            self.unsettled[self.name_of(delivery)] = delivery
             self.session.received[delivery.number] = delivery
 
     def payload(self, delivery, octets, at, end, whole):
@@ -440,9 +440,14 @@ class IncomingLink(Link):
 
     # What it holds
 
+    def name_of(self, delivery):
+        """What names a delivery among the unsettled: its tag where a link after this one may resume it, else its delivery-id. RabbitMQ's
+        Java client gives tags again before their deliveries are settled."""
+        return delivery.number if self.kept is None else delivery.tag
+
     def settle(self, delivery):
         """Forget a settled delivery: its tag is free again, and the peer may get more credit."""
-        self.unsettled.pop(delivery.tag, None)
+        self.unsettled.pop(self.name_of(delivery), None)
         self.session.received.pop(delivery.number, None)
         if self.kept is not None:
             termini.of(self.broker).settle(self.kept, delivery.tag)
@@ -474,7 +479,7 @@ class IncomingLink(Link):
         delivery, self.delivery = self.delivery, None
         if delivery is not None:
             self.keep(delivery, b"")
-            self.unsettled.pop(delivery.tag, None)
+            self.unsettled.pop(self.name_of(delivery), None)
             self.session.received.pop(delivery.number, None)
 
     def abandon(self):

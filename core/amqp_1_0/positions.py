@@ -41,9 +41,9 @@ def place(text):
 def annotations(broker, message, offset):
     """The annotations of a message at an offset of its stream."""
     notes: "dict[str, Any]" = {
-        "x-stream-offset": ("ulong", offset),
+        "x-stream-offset": offset,
         "x-opt-offset": "%d" % offset,
-        "x-opt-sequence-number": ("long", offset),
+        "x-opt-sequence-number": offset,
     }
     arrived = broker.tables.messages[message + layout.MESSAGE_ARRIVED] + layout.EPOCH
     notes["x-opt-enqueued-time"] = ("timestamp", arrived * 1000)

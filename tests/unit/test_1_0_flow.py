@@ -1,5 +1,6 @@
 """Credit of links and transfers of AMQP 1.0: part 2, sections 2.6.7 to 2.6.14 and 2.7.4, 2.7.5."""
 
+from memory_store import SlowStore, durable_broker
 from peer_1_0 import Peer, answers, data, declare, error_in, new_broker, one_by_one, performative
 
 from leveret.core.memory import layout
@@ -268,16 +269,34 @@ def test_a_tag_is_in_use_until_its_delivery_is_settled():
 
 
 def test_a_tag_names_nothing_on_a_link_that_nobody_can_resume():
-    """Section 2.6.12: the broker settles with its outcome, and both deliveries are answered by their delivery-ids."""
-    broker = new_broker()
-    declare(broker)
-    peer = Peer(broker)
-    peer.sender()
-    peer.give(transfer(data(b"x"), **FIRST) + transfer(data(b"y"), **dict(FIRST, delivery_id=1)))
-    found = [fields for name, fields, _, _ in peer.frames() if name == "disposition"]
-    assert {number for fields in found for number in range(fields["first"], (fields["last"] or fields["first"]) + 1)} == {0, 1}
-    assert [(fields["settled"], fields["state"]) for fields in found] == [(True, ("accepted", {}))] * len(found)
-    assert broker.queues["q"].message_count() == 2
+    """Section 2.6.12: the broker settles with its outcome, and both deliveries are answered by their delivery-ids, also while the first
+    waits for the log."""
+    for store, more in ((None, {}), (SlowStore(), {}), (SlowStore(), {"more": True})):  # in parts: not by the hot path
+        broker = new_broker() if store is None else durable_broker(store)[0]
+        declare(broker)
+        peer = Peer(broker)
+        for _ in range(3):
+            broker.run()
+        peer.sender()
+        if store is not None:
+            store.stalls = True
+        for number in range(2):
+            peer.give(transfer(data(b"x", {"durable": True}), **dict(FIRST, delivery_id=number, **more)))
+            if more:
+                peer.give(transfer(b""))
+        if store is not None:
+            for _ in range(3):
+                broker.run()
+            assert [name for name, _, _, _ in peer.frames() if name != "flow"] == []
+            store.stalls = False
+            for _ in range(3):
+                broker.run()
+        found = [fields for name, fields, _, _ in peer.frames() if name == "disposition"]
+        assert {number for fields in found for number in range(fields["first"], (fields["last"] or fields["first"]) + 1)} == {0, 1}
+        assert [(fields["settled"], fields["state"]) for fields in found] == [(True, ("accepted", {}))] * len(found)
+        assert broker.queues["q"].message_count() == 2
+        link = peer.connection.session.mapped[0].links[0]
+        assert link.unsettled == {} and peer.connection.session.mapped[0].received == {}
 
 
 def test_settle_modes_of_a_sender_are_kept():
