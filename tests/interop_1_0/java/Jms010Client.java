@@ -335,6 +335,116 @@ public class Jms010Client {
         session.unsubscribe("sub");
     }
 
+    /** A connection to the broker through a port of its own, until `cut`: then nobody answers there any more. */
+    static class Way {
+        final java.net.ServerSocket door = new java.net.ServerSocket(0, 5, java.net.InetAddress.getByName("127.0.0.1"));
+        final List<java.net.Socket> ends = java.util.Collections.synchronizedList(new ArrayList<>());
+        volatile int opened;
+
+        Way(String host, int port) throws Exception {
+            start(() -> {
+                while (true) {
+                    java.net.Socket here = door.accept();
+                    java.net.Socket there = new java.net.Socket(host, port);
+                    ends.add(here);
+                    ends.add(there);
+                    opened++;
+                    start(() -> here.getInputStream().transferTo(there.getOutputStream()));
+                    start(() -> there.getInputStream().transferTo(here.getOutputStream()));
+                }
+            });
+        }
+
+        interface Work {
+            void run() throws Exception;
+        }
+
+        static void start(Work work) {
+            Thread thread = new Thread(() -> {
+                try {
+                    work.run();
+                } catch (Exception cut) {
+                    // the end of this way
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        void cut() throws Exception {
+            door.close();
+            for (java.net.Socket end : List.copyOf(ends)) {
+                end.close();
+            }
+        }
+    }
+
+    /** Hears when the client has another connection. */
+    static class Over implements org.apache.qpid.jms.ConnectionListener {
+        final java.util.concurrent.CountDownLatch is = new java.util.concurrent.CountDownLatch(1);
+
+        public void bytesSent(long count) {}
+
+        public void bytesReceived(long count) {}
+
+        public boolean preFailover(boolean redirect) {
+            return true;
+        }
+
+        public boolean preResubscribe() {
+            return true;
+        }
+
+        public void failoverComplete() {
+            is.countDown();
+        }
+    }
+
+    /** The client goes over to the next broker of its list when its connection is lost: what was acknowledged does not come again, all else does. */
+    void scenario_fail_over() throws Exception {
+        int port = Integer.parseInt(told("port"));
+        Way[] ways = {new Way(told("host"), port), new Way(told("host"), port)};
+        StringBuilder brokers = new StringBuilder();
+        for (Way way : ways) {
+            brokers.append(brokers.length() == 0 ? "" : ";").append("tcp://127.0.0.1:" + way.door.getLocalPort() + "?retries='3'&connectdelay='100'");
+        }
+        String url = "amqp://" + told("user") + ":" + told("password") + "@/?failover='roundrobin?cyclecount='5''&brokerlist='" + brokers + "'";
+        Connection connection = new AMQConnectionFactory(url).createConnection();
+        connections.add(connection);
+        connection.start();
+        Session session = connection.createSession(false, Session.CLIENT_ACKNOWLEDGE);
+        Queue queue = queue(session);
+        MessageProducer producer = session.createProducer(queue);
+        for (int number = 0; number < 6; number++) {
+            producer.send(session.createTextMessage("m" + number));
+        }
+        MessageConsumer consumer = session.createConsumer(queue);
+        is("m0", consumer.receive(WAIT_MS));
+        Message second = consumer.receive(WAIT_MS);
+        is("m1", second);
+        second.acknowledge();
+        is("m2", consumer.receive(WAIT_MS));
+        check(ways[0].opened == 1 && ways[1].opened == 0, "the first broker of the list was to be the first");
+        Over over = new Over();
+        ((org.apache.qpid.client.AMQConnection) connection).setConnectionListener(over);
+        ways[0].cut();
+        check(over.is.await(WAIT_MS, java.util.concurrent.TimeUnit.MILLISECONDS) && ways[1].opened == 1, "the client did not go over");
+        producer.send(session.createTextMessage("m6"));
+        java.util.TreeSet<String> came = new java.util.TreeSet<>();
+        while (came.size() < 5) {
+            Message message = consumer.receive(WAIT_MS);
+            check(message != null, "of m2 to m6 only these have come: " + came);
+            try {
+                message.acknowledge();
+                came.add(((TextMessage) message).getText());
+            } catch (javax.jms.IllegalStateException hasFailedOver) {
+                // said once, of what came before; the client has recovered the session, and it comes again
+            }
+        }
+        check(came.equals(new java.util.TreeSet<>(List.of("m2", "m3", "m4", "m5", "m6"))), "these have come: " + came);
+        nothing(consumer);
+    }
+
     void scenario_request_and_reply() throws Exception {
         Session session = session();
         TemporaryQueue answers = session.createTemporaryQueue();
