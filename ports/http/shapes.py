@@ -16,6 +16,7 @@ from ..peers import channel_name, family_of, host_and_port
 from . import sockets
 from .listing import Row
 
+REPLICATED = ("quorum", "stream")  # types whose rows name nodes
 DEFAULT_NAME = "amq.default"  # what a path calls the default exchange
 
 
@@ -113,8 +114,12 @@ class Shapes:
         row["messages_unacknowledged_details"] = {"rate": rates.get("messages", 0.0) - rates.get("messages_ready", 0.0)}
         if queue.owner is not None:
             row["owner_pid_details"] = self.connection_details(queue.owner)
-        if queue.is_stream:
+        if queue.type in REPLICATED:
             row.update(leader=self.server.node, members=[self.server.node], online=[self.server.node])
+        if queue.type == "quorum":
+            row.update(messages_dlx=0, message_bytes_dlx=0)  # dead letters are never held for their queue: they are there, or here
+        if queue.is_stream:
+            row["readers"] = {self.server.node: len(queue.consumers)}
         return row
 
     def whole_queue(self, queue: Any) -> Row | None:

@@ -103,8 +103,15 @@ def listeners(server: Any) -> list[Row]:
 def contexts(server: Any) -> list[Row]:
     """Where it listens for HTTP."""
     return [
-        {"node": server.node, "description": "Leveret management", "path": "/", "port": str(port), "ip": host, "ssl_opts": []}
-        | ({"protocol": "https"} if protocol == "https" else {})
+        {
+            "node": server.node,
+            "description": "Leveret management",
+            "path": "/",
+            "port": str(port),
+            "ip": host,
+            "protocol": protocol,
+            "ssl_opts": [],
+        }
         for protocol, host, port in server.listeners
         if protocol in ("http", "https")
     ]

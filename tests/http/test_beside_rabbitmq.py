@@ -41,19 +41,20 @@ ABSENT = re.compile(
             r"x-queue-type|default_queue_type|description|metadata|tags\[\]",
             r"samples\[\]|avg(_rate)?$",
             r"limits\.",
+            r"open_files|readers\.|single_active_consumer_ctag|x-stream-offset",
         )
     )
 )
 
 
 @pytest.fixture(scope="module")
-def both():
+def both(tmp_path_factory):
     """{kind: (the API, its AMQP URL)} of both brokers, each with the same things in it."""
     port = free_port()
     rabbitmq = BrokerProcess(
         "rabbitmq", configuration=f"management.tcp.port = {port}\nmanagement.tcp.ip = 127.0.0.1\n", plugins="rabbitmq_management"
     )
-    ours = Served()
+    ours = Served("--data", str(tmp_path_factory.mktemp("beside") / "data"))
     made = {"rabbitmq": Api(port, "guest"), "leveret": Api(ours.http_port, "guest")}
     connections = []
     try:
@@ -113,6 +114,17 @@ def furnish(api, url):
     channel.basic_consume("same.consumed", lambda *_: None, consumer_tag="same")
     for _ in range(2):
         channel.basic_publish("same.e", "a.b", b"hej")
+    for name, kind in (("same.quorum", "quorum"), ("same.stream", "stream")):
+        channel.queue_declare(name, durable=True, arguments={"x-queue-type": kind})
+        channel.basic_publish("", name, b"hej", pika.BasicProperties(delivery_mode=2))
+    channel.queue_declare("same.own", exclusive=True)
+    channel.queue_declare("same.single", arguments={"x-single-active-consumer": True, "x-max-priority": 3})
+    further = connection.channel()
+    further.basic_qos(prefetch_count=5)
+    for each, tag in ((channel, "first"), (further, "second")):
+        each.basic_consume("same.single", lambda *_: None, consumer_tag=tag, arguments={"x-priority": 3})
+    further.basic_consume("same.own", lambda *_: None, consumer_tag="alone", exclusive=True, auto_ack=True)
+    further.basic_consume("same.stream", lambda *_: None, consumer_tag="reads", arguments={"x-stream-offset": "next"})
     return connection
 
 
@@ -132,6 +144,7 @@ def types_of(value, path="", made=None):
 
 
 PATHS = (
+    "/queues/%2F/same.quorum /queues/%2F/same.stream /queues/%2F/same.own /queues/%2F/same.single "
     "/overview /cluster-name /nodes /connections /channels /consumers /consumers/%2F /exchanges /exchanges/%2F "
     "/exchanges/%2F/same.e /queues /queues/%2F /exchanges/%2F/same.e/bindings/source "
     "/exchanges/%2F/same.e/bindings/destination /queues/%2F/same.q/bindings /queues/%2F/same.q /queues?page=1 /bindings "
