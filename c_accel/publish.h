@@ -39,7 +39,7 @@ static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t e
 {
     int32_t *queue_record = t->queues + queue;
     if (queue_record[QUEUE_LIMITS] & LIMIT_LEVELS)
-        to_level(t, queue, entry, queue_record[QUEUE_LIMITS] >> LIMIT_HIGHEST);
+        to_level(t, queue, entry, queue_record[QUEUE_LIMITS] >> LIMIT_HIGHEST & 255);
     if (queue_record[QUEUE_LIMITS] & LIMIT_EXPIRES) {
         int32_t ttl = queue_record[QUEUE_TTL];
         if (expiration >= 0 && (ttl < 0 || expiration < ttl))

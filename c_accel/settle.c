@@ -225,11 +225,15 @@ static void give_back(const leveret_tables *t, int32_t channel, int32_t first, i
     }
 }
 
+/* Rule "returns": also came_back in features/delivery_limit.py and may_return of publish.py; test_homes.py holds them together. */
 static int32_t may_return(const leveret_tables *t, int32_t entry, int32_t last, int32_t asks)
 {
     for (;; entry = t->entries[entry + ENTRY_NEXT]) {
-        const int32_t *queue = t->queues + t->entries[entry + ENTRY_QUEUE];
-        if (!(queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) || queue[QUEUE_LIMITS] & asks)
+        const int32_t *place = t->entries + entry, *queue = t->queues + place[ENTRY_QUEUE];
+        int32_t limits = queue[QUEUE_LIMITS];
+        if (!(queue[QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED)) || limits & asks)
+            return 0;
+        if (asks == LIMIT_RETURNS && limits & LIMIT_COUNTS && (place[ENTRY_REDELIVERED] & 255) >= limits >> LIMIT_MOST)
             return 0;
         if (entry == last)
             return 1;

@@ -24,7 +24,7 @@ def settle_all(blocks, messages, entries, queues, channels, consumers, state, ch
     `how`: 0 accepted, 1 refused, 2 to be requeued. 0: the rules of one of their queues must see them first, and nothing has changed; in C
     some of those to be refused, the oldest, may be gone as dead letters.
     """
-    if how > 0 and may_return(entries, queues, first, last, 8 if how == 1 else 16) == 0:
+    if how > 0 and may_return(entries, queues, first, last, LIMIT_DEAD_LETTERS if how == 1 else LIMIT_RETURNS) == 0:
         return 0
     wake_below(entries, queues, channels, consumers, state, channel, first, last)
     if how == 2:
@@ -55,10 +55,17 @@ def settle_all(blocks, messages, entries, queues, channels, consumers, state, ch
 
 
 def may_return(entries, queues, entry, last, asks):
-    """1 when no queue of the unsettled entries from `entry` to `last` must see a return; 0: a queue has `asks` in its limits."""
+    """1 when no queue of the unsettled entries from `entry` to `last` must see a return; 0: a queue has `asks` in its limits, or, where it
+    asks for LIMIT_RETURNS, an entry has come back as often as it may.
+
+    Rule "returns": also came_back in features/delivery_limit.py and may_return of settle.c; test_homes.py holds them together.
+    """
     while True:
         queue = entries[entry + ENTRY_QUEUE]
-        if queues[queue + QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED) == 0 or queues[queue + QUEUE_LIMITS] & asks:
+        limits = queues[queue + QUEUE_LIMITS]
+        if queues[queue + QUEUE_PLAIN] & (PLAIN | PLAIN_LOGGED) == 0 or limits & asks:
+            return 0
+        if asks == LIMIT_RETURNS and limits & LIMIT_COUNTS and entries[entry + ENTRY_REDELIVERED] & 255 >= limits >> LIMIT_MOST:
             return 0
         if entry == last:
             return 1
@@ -195,7 +202,7 @@ def keep_limits(blocks, messages, entries, queues, state, queue, entry, expirati
     """
     limits = queues[queue + QUEUE_LIMITS]
     if limits & 32:
-        to_level(messages, entries, queues, queue, entry, limits >> LIMIT_HIGHEST)
+        to_level(messages, entries, queues, queue, entry, limits >> LIMIT_HIGHEST & 255)
     if limits & 1:
         ttl = queues[queue + QUEUE_TTL]
         if expiration >= 0 and (ttl < 0 or expiration < ttl):

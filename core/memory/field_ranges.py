@@ -55,7 +55,7 @@ FIELDS = {
         ("IDENTITY", COUNT),
         ("LOGGED", COUNT),
         ("LOGGED_HIGH", LINK),
-        ("LIMITS", (0, 255 | 255 << layout.LIMIT_HIGHEST | layout.LIMIT_GROUPS | layout.LIMIT_PAGED)),
+        ("LIMITS", (0, (1 << layout.LIMIT_MOST + 8) - 1)),
         ("TTL", LINK),
         ("LENGTH_MAX", LINK),
         ("OCTETS_MAX", LINK),

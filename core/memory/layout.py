@@ -107,6 +107,8 @@ LIMIT_LATEST = 128  # a message replaces the one with its value (features/last_v
 LIMIT_HIGHEST = 8  # where the highest level begins, 8 bits
 LIMIT_GROUPS = 65536  # messages have no tag until they are delivered (features/groups.py); only where the engine does that
 LIMIT_PAGED = 131072  # persistent messages go to the log alone (log/beyond_memory.py); only where the engine does that
+LIMIT_COUNTS = 262144  # what comes back more often than it may is looked at (features/delivery_limit.py): Python is to do it
+LIMIT_MOST = 19  # where that number begins, 8 bits
 
 CHANNEL_UNSETTLED_HEAD = 0  # in a free record: the next free record
 CHANNEL_UNSETTLED_TAIL = 1

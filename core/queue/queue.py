@@ -87,7 +87,8 @@ class Queue:
     def passes_by(self, limits):
         """True when the engine may have persistent messages pass by memory: no rule looks at one that comes."""
         known = self.tables.engine.limits & layout.LIMIT_PAGED
-        return bool(known and self.id_in_log and not limits & ~(layout.LIMIT_RETURNS | layout.LIMIT_DEAD_LETTERS))
+        asked = limits & ((1 << layout.LIMIT_MOST) - 1) & ~layout.LIMIT_COUNTS
+        return bool(known and self.id_in_log and not asked & ~(layout.LIMIT_RETURNS | layout.LIMIT_DEAD_LETTERS))
 
     def plain_in_log(self):
         """QUEUE_PLAIN of a queue that the log knows, whose rules are flat."""

@@ -103,7 +103,7 @@ class Rules:
             | (layout.LIMIT_DROPS if drops else 0)
             | (layout.LIMIT_REFUSES if refuses else 0)
             | (layout.LIMIT_DEAD_LETTERS if self.dead_letter is not None else 0)
-            | (layout.LIMIT_RETURNS if self.counts_returns or drops or self.looks_at_all else 0)
+            | (layout.LIMIT_RETURNS if drops or self.looks_at_all else 0)
             | (layout.LIMIT_LEVELS | self.priority.highest << layout.LIMIT_HIGHEST if self.priority is not None else 0)
         )
         return (limits,) + tuple([layout.NONE if most is None else min(most, layout.MASK) for most in (ttl, messages_max, octets_max)])

@@ -18,7 +18,7 @@ from leveret.core.amqp_0_9 import session
 from leveret.core.broker import engine, publish
 from leveret.core.memory import hot, layout, levels
 from leveret.core.queue import queue
-from leveret.core.queue.features import expiry, length
+from leveret.core.queue.features import delivery_limit, expiry, length
 
 
 class ByFrame(engine.Plain):
@@ -45,6 +45,7 @@ HOMES = {
     "length": (length.Rule.over, publish.is_over, ("publish.h", "is_over")),
     "lifetime": (expiry.Rule.write_deadline, publish.keep_limits, ("publish.h", "keep_limits")),
     "level": (levels.to_level, ("queues.h", "to_level")),
+    "returns": (delivery_limit.Rule.came_back, publish.may_return, ("settle.c", "may_return")),
     "expired": (expiry.Rule.let_go, hot.expire, ("queues.h", "expire")),
 }
 
@@ -227,3 +228,31 @@ def test_a_queue_gets_its_share_of_memory_whoever_decides(monkeypatch, seed):
             waited += not three.publish(name, bytes(random_.choice((1, 100, 700))))
     assert waited > 3, "the share was never reached"
     assert len(set(three.frames.values())) > 1, "ingest took nothing"
+
+
+COMES_BACK = ({"x-delivery-limit": 0}, {"x-delivery-limit": 3}, {"x-delivery-limit": 2, "x-max-length": 9})
+
+
+@pytest.mark.parametrize("arguments", COMES_BACK, ids=str)
+def test_a_message_comes_back_as_often_whoever_counts(monkeypatch, arguments):
+    """x-delivery-limit: with returns of one and of many, by a consumer that has got them."""
+    random_ = random.Random(random.randrange(1 << 30))
+    three = Three(monkeypatch, (("q", arguments), ("other", {})))
+    for side in three.sides:
+        side.give(1, encoded("basic_consume", 1, 0, "q", "c", False, False, False, False, {}))
+    held: list = []
+    for number in range(120):
+        if number % 2 == 0:
+            three.publish("q", b"%d" % number)
+        found = [[each[2][1] for each in said(side, 1) if each[0] == "basic_deliver"] for side in three.sides]
+        assert found[1:] == found[:-1]
+        held += found[0]
+        if held:
+            tag, multiple, requeue = random_.choice(held), random_.random() < 0.5, random_.random() < 0.9
+            held = [each for each in held if each != tag and not (multiple and each < tag)]
+            for side in three.sides:
+                side.give(1, encoded("basic_nack", 1, tag, multiple, requeue))
+        three.compare()
+        counted = [side.broker.counters["delivery_limit"] for side in three.sides]
+        assert counted[1:] == counted[:-1]
+    assert counted[0] > 0

@@ -140,6 +140,33 @@ def test_a_dead_letter_queue_takes_what_comes_back_quickly(quick):
     assert bodies(got(pair)) == b"0123"
 
 
+@pytest.mark.parametrize("limit,kept,durable", ((0, 0, False), (2, 2, True), (253, 253, False), (1000, 254, False)))
+def test_returns_are_counted_where_acknowledgements_are_taken_until_there_are_too_many(quick, limit, kept, durable):
+    """x-delivery-limit (RabbitMQ's quorum queues): Python sees a message that comes back once more than it may; an entry counts to 255."""
+    pair = consuming({"x-delivery-limit": limit}, durable)
+    say(pair, ("basic_ack", COUNT - 2, True))
+    quick()
+    for _turn in range(kept):
+        say(pair, ("basic_nack", 0, True, True))
+        assert [each[1:] for each in got(pair)] == [(True, b"6"), (True, b"7")]
+    say(pair, ("basic_ack", COUNT + 2 * kept, False))  # the one that is left is beyond the limit with the next return
+    for side in pair.sides:
+        assert side.broker.counters["delivery_limit"] == 0
+
+
+@pytest.mark.parametrize("durable", (False, True))
+def test_one_return_too_many_among_others_is_seen_by_python_and_the_others_come_back(durable):
+    pair = consuming({"x-delivery-limit": 2}, durable)
+    for _turn in range(2):
+        say(pair, ("basic_nack", 3 + COUNT * _turn, True, True))
+        assert len(got(pair)) == (3, COUNT)[_turn]
+    say(pair, ("basic_nack", 0, True, True))
+    assert bodies(got(pair)) == b"34567"
+    for side in pair.sides:
+        assert side.broker.counters["delivery_limit"] == 3
+        assert side.broker.queues["q"].unsettled_count() == 5
+
+
 @pytest.mark.parametrize(
     "name,given",
     (

@@ -9,7 +9,7 @@ REASONS = {
     "expired_dead": "A dead letter is a second message, made, queued and logged: in C (c_accel/letters.c) 6 us, in plain Python 105.",
     "over_length_dead": "As a dead letter of a lifetime.",
     "rejected_dead": "As a dead letter of a lifetime, behind a delivery.",
-    "returned": "Returns are counted in Python (core/queue/features/delivery_limit.py); each message is delivered twice.",
+    "returned": "Each message is delivered twice, and returned where acknowledgements are taken: in C.",
     "get_one": "A round trip for each message: the clients' own processor time and the kernel's wake-ups are most of it, for every broker.",
     "transactions": "At the commit each message is two calls of C from Python (core/broker/transaction.py), and one sync: 16 us.",
     "replies": "Requests, their deliveries and their replies go through C, where one channel of a connection makes requests.",

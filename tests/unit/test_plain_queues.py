@@ -32,6 +32,7 @@ def test_a_queue_without_rules_is_plain_and_others_are_not():
 def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
     broker = new_broker()
     peer = Peer(broker)
+    counted = layout.LIMIT_COUNTS | 2 << layout.LIMIT_MOST
     for name, arguments, limits in (
         ("none", {}, [0, -1, -1, -1]),
         ("ttl", {"x-message-ttl": 9}, [layout.LIMIT_EXPIRES, 9, -1, -1]),
@@ -40,7 +41,10 @@ def test_limits_that_need_no_look_at_a_message_stand_in_the_flat_record():
         ("dead", {"x-dead-letter-exchange": ""}, [layout.LIMIT_DEAD_LETTERS, -1, -1, -1]),
         ("late", {"x-dead-letter-exchange": "", "x-message-ttl": 9}, [layout.LIMIT_DEAD_LETTERS | layout.LIMIT_EXPIRES, 9, -1, -1]),
         ("single", {"x-single-active-consumer": True}, [0, -1, -1, -1]),
-        ("poison", {"x-delivery-limit": 2}, [layout.LIMIT_RETURNS, -1, -1, -1]),
+        ("poison", {"x-delivery-limit": 2}, [counted, -1, -1, -1]),
+        ("endless", {"x-delivery-limit": 1 << 40}, [layout.LIMIT_COUNTS | 254 << layout.LIMIT_MOST, -1, -1, -1]),
+        ("later", {"x-delivery-limit": 2, "x-delayed-retry-min": 9}, [layout.LIMIT_RETURNS | counted, -1, -1, -1]),
+        ("both", {"x-delivery-limit": 2, "x-max-length": 3}, [layout.LIMIT_DROPS | layout.LIMIT_RETURNS | counted, -1, 3, -1]),
         ("levels", {"x-max-priority": 3}, [layout.LIMIT_LEVELS | 3 << layout.LIMIT_HIGHEST | layout.LIMIT_RETURNS, -1, -1, -1]),
     ):
         peer.declare(name, arguments=arguments)

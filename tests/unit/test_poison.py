@@ -236,8 +236,8 @@ def test_a_delivery_that_comes_back_to_a_feature_that_raises_is_in_its_queue():
     """Section 1.8.3.14, requeue."""
     broker = new_broker()
     peer = Peer(broker)
-    peer.declare("q", arguments={"x-delivery-limit": 5})
-    broker.queues["q"].rules.features.append(Broken("came_back"))
+    peer.declare("q", arguments={"x-delayed-retry-min": 5})
+    broker.queues["q"].rules.features.insert(0, Broken("came_back"))
     peer.publish("q", b"x")
     peer.consume("q")
     peer.give(encoded("basic_cancel", 1, "c", True) + encoded("basic_nack", 1, 1, False, True))

@@ -8,6 +8,8 @@ from .feature import Feature
 class Rule(Feature):
     """x-delayed-retry-min, x-delayed-retry-max."""
 
+    bit = layout.LIMIT_RETURNS
+
     def __init__(self, arguments):
         self.least_ms = arguments.get("x-delayed-retry-min", 1000)
         self.most_ms = max(arguments.get("x-delayed-retry-max", self.least_ms), self.least_ms)

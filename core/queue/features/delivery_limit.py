@@ -8,15 +8,19 @@ class Rule(Feature):
     """x-delivery-limit: how often a message may be requeued."""
 
     def __init__(self, arguments):
-        self.limit = arguments["x-delivery-limit"]
+        self.limit = min(arguments["x-delivery-limit"], 254)  # an entry counts to one more
+        self.bit = layout.LIMIT_COUNTS | self.limit << layout.LIMIT_MOST
 
     def flat(self):
         """The rule reads no message on its way in."""
         return True
 
     def came_back(self, broker, queue, entry):
-        """Drop or dead-letter a message that has come back too often."""
-        if (broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255) <= min(self.limit, 254):
+        """Drop or dead-letter a message that has come back too often.
+
+        Rule "returns": also may_return in publish.py and in settle.c; test_homes.py holds them together.
+        """
+        if (broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255) <= self.limit:
             return False
         broker.counters["delivery_limit"] += 1
         broker.discard(queue, entry, "delivery_limit")

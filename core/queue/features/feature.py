@@ -4,8 +4,8 @@ from ...outcomes import TAKEN
 
 
 class Feature:
-    """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records. `bit`: that of QUEUE_LIMITS for what some
-    engines do in its place (`limits` of an engine)."""
+    """Hooks of one queue's feature. `queue` is the Queue, `entry` and `message` are records. `bit`: what it adds to QUEUE_LIMITS; some
+    bits ask an engine to do all in its place (`limits` of an engine)."""
 
     bit = 0
 

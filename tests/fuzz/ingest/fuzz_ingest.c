@@ -142,7 +142,8 @@ static void make_tables(leveret_tables *t, uint8_t choice)
         queue[QUEUE_PLAIN] = is_logged ? PLAIN_LOGGED : PLAIN;
         queue[QUEUE_CONSUMERS] = at ? 1 : 0;
         queue[QUEUE_IDENTITY] = is_logged ? 7 + at : 0;
-        queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : choice & 32 ? LIMIT_RETURNS : 0;
+        int32_t returns = choice & 64 ? LIMIT_COUNTS | 1 << LIMIT_MOST : LIMIT_RETURNS;
+        queue[QUEUE_LIMITS] = at == 0 ? LIMIT_DROPS : at == 2 ? LIMIT_EXPIRES | LIMIT_DROPS : choice & 32 ? returns : 0;
         if (at == 2 && choice & 128)
             queue[QUEUE_LIMITS] |= LIMIT_DEAD_LETTERS;
         queue[QUEUE_TTL] = 3;
