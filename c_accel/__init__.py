@@ -358,11 +358,17 @@ class Engine:
         flat.position, flat.stop = window.end, stop
         flat.queue, flat.identity, flat.tail = stream.handle, stream.id_in_log, window.tail
         flat.held, flat.held_max = window.end - window.first, held_max
-        flat.octets, flat.octets_max = 0, octets_max
+        flat.octets, flat.octets_max, flat.segment, flat.bodies = 0, octets_max, 0, 0
         flat.block_most, flat.message_most, flat.entry_most = block_count(limits), limits.message_count_max, limits.entry_count_max
         at = lib.leveret_read_window(self.pointers, flat, ffi.from_buffer("uint8_t[]", source), at, end)
         window.end, window.tail = flat.position, flat.tail
         return at, flat.octets
+
+    def read_on(self, queue, chunk, walk, segment, count_max, octets_max):
+        """See core/broker/engine.py."""
+        from . import reading_back  # there is no C module on some machines
+
+        return reading_back.read_on(self, queue, chunk, walk, segment, count_max, octets_max)
 
     def publish_kept(self, channel, message):
         """See core/broker/kept.py."""

@@ -211,7 +211,8 @@ int32_t leveret_gather_settled(const leveret_tables *t, int32_t *runs, int32_t m
 /* See live_in in core/log/flat_records.py. */
 int32_t leveret_live_in(const leveret_tables *t, int32_t entry, int32_t end, int32_t segment, int32_t *live, int32_t most);
 
-/* A window of a stream that is read back: core/stream/windows.py. `position`: of its next message; `stop`: up to where; `held`: how many it has. */
+/* A window of a stream that is read back: core/stream/windows.py. `position`: of its next message; `stop`: up to where; `held`: how many it has.
+ * With a `segment`, what comes back to the tail of a queue from there: core/log/beyond_memory.py; `held`: how many have. */
 typedef struct {
     int64_t position;
     int64_t stop;
@@ -222,6 +223,9 @@ typedef struct {
     int32_t held_max;
     int32_t octets; /* read so far */
     int32_t octets_max;
+    int32_t bodies; /* octets of the bodies among them */
+    int32_t segment;
+    int32_t come_back; /* ENTRY_REDELIVERED of what comes back to a queue */
     int32_t block_most; /* what the pools have in all */
     int32_t message_most;
     int32_t entry_most;

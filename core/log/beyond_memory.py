@@ -287,6 +287,10 @@ class Pager(Copies):
                 self.tries = 0
                 count += 1
                 octets += size
+                if self.tables.engine.read_on is not None:
+                    more, size = self.tables.engine.read_on(queue, chunk, walk, segment, count_max - count, octets_max - octets)
+                    count += more
+                    octets += size
         return count, octets
 
     def give_up(self, text):

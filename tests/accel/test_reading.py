@@ -94,3 +94,50 @@ def test_a_reader_far_from_the_end_gets_the_same_windows_from_the_log():
             assert side.broker.queues["other"].next_offset() > 50
             assert stream.next_offset() > 150 and stream.consumers[-1].cursor_offset == stream.next_offset()
             assert stream.following - stream.tables.queues[stream.handle + layout.QUEUE_LENGTH] > 50, "not all of it was in memory"
+
+
+def test_a_queue_gets_the_same_back_from_the_log():
+    """Records of many messages, some of them for other queues, some transient or with a lifetime, in turns of a small broker."""
+    read_on = 0
+    for seed in range(6):
+        random_ = random.Random(seed)
+        pair = prepared(durable=True, arena_size=65536, consumer_count_max=64, chunk_count_max=256, frame_size_max=8192)
+        given = {} if seed % 3 else {"x-max-length": 900}
+        pair.give(1, encoded("queue_declare", 1, 0, "far", False, True, False, False, False, given))
+        for name in ("far", "one"):
+            pair.give(1, encoded("queue_bind", 1, 0, name, "amq.direct", "both", False, {}))
+        for _ in range(3):
+            pair.both(run)
+            drain(pair)
+        for _ in range(60):
+            for _ in range(random_.randrange(1, 20)):
+                where = random_.choice((("", "far"), ("", "far"), ("", "far"), ("amq.direct", "both"), ("", "one")))
+                body = bytes(random_.choice((0, 1, 40, 64, 300, 1200)))
+                made = {"delivery_mode": random_.choice((1, 2, 2, 2, 2)), "message_id": "m" * random_.randrange(9)}
+                if seed == 5 and random_.random() < 0.02:
+                    made["expiration"] = "100000"
+                pair.give(0, content(1, *where, body, made))
+            pair.both(run)
+            drain(pair)
+        assert all(side.broker.queues["far"].pages.count > 50 for side in pair.sides), "not all of it was in memory"
+        engine = pair.sides[1].broker.tables.engine
+        inner = engine.read_on
+
+        def counted(*given, inner=inner):
+            nonlocal read_on
+            answer = inner(*given)
+            read_on += answer[0]
+            return answer
+
+        engine.read_on = counted
+        pair.give(2, encoded("channel_open", 9, ""))
+        pair.give(2, encoded("basic_qos", 9, 0, random_.choice((3, 50)), False))
+        pair.give(2, encoded("basic_consume", 9, 0, "far", "far", False, False, False, False, {}))
+        for _ in range(300):
+            pair.both(run)
+            drain(pair)
+            pair.give(2, encoded("basic_ack", 9, 0, True))
+        for side in pair.sides:
+            assert side.broker.queues["far"].message_count() == 0
+            assert side.broker.journal.log.counters["log_unreadable"] == 0
+    assert read_on > 200

@@ -18,5 +18,5 @@ REASONS = {
     "queues_1000": "Each queue's few messages are a turn of their own.",
     "cycles": "Declaring, binding, consuming and deleting are Python for everybody's sake (control plane); a cycle is seven frames.",
     "beyond_fill": "A persistent message over its queue's share passes by memory in C, one with a lifetime or for rules in Python.",
-    "beyond_drain": "The messages come back from the log by a scan in turns.",
+    "beyond_drain": "Messages come back in C behind the first of each record; the rest is the reading of the log, and its CRC.",
 }

@@ -338,12 +338,18 @@ class World(Deeds, Checks):
         pager.give_entry_back = noted_too
         enter = pager.enter
 
+        def check_last(found, count):
+            tables = self.broker.tables
+            entry = tables.queues[found.handle + layout.QUEUE_TAIL]
+            for _ in range(count):
+                name, position = self.identify_entry(entry), tables.entries[entry + layout.ENTRY_POSITION]
+                if self.paged_ids[found.id_in_log, position] not in (None, name):
+                    raise Wrong("position %d of queue %s was read back as %s" % (position, found.name, name))
+                entry = tables.entries[entry + layout.ENTRY_PREVIOUS]
+
         def entered(found, chunk, walk, position, heads, segment):
             enter(found, chunk, walk, position, heads, segment)
-            entry = self.broker.tables.queues[found.handle + layout.QUEUE_TAIL]
-            name = self.identify_entry(entry)
-            if self.paged_ids[found.id_in_log, position & layout.MASK] not in (None, name):
-                raise Wrong("position %d of queue %s was read back as %s" % (position, found.name, name))
+            check_last(found, 1)
             self.counts["read_again"] -= 1
 
         pager.enter = entered
@@ -355,7 +361,15 @@ class World(Deeds, Checks):
 
         pager.message_of = counted
         engine = self.broker.tables.engine
-        read_window = engine.read_window
+        read_window, read_on = engine.read_window, engine.read_on
+        if read_on is not None:
+
+            def read_on_and_checked(found, *given):
+                answer = read_on(found, *given)
+                check_last(found, answer[0])
+                return answer
+
+            engine.read_on = read_on_and_checked
         if read_window is not None:
 
             def counted_too(source, at, end, window, *given):
