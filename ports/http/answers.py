@@ -86,10 +86,10 @@ def forbidden(reason: str) -> Refused:
     return Refused(401, "not_authorised", reason)
 
 
-def not_logged_in(reason: str = "") -> Answer:
-    """401; without a body for a peer that sent no credentials, as RabbitMQ has it."""
+def not_logged_in(reason: str = "", asks: bool = True) -> Answer:
+    """401; without a body for a peer that sent no credentials, as RabbitMQ has it. `asks`: a browser is to ask for a password by itself."""
     body = written({"error": "not_authorized", "reason": reason}) if reason else b""
-    return Answer(401, body, (("www-authenticate", REALM),))
+    return Answer(401, body, (("www-authenticate", REALM),) if asks else ())
 
 
 def refusal(error: ProtocolError) -> Refused:

@@ -33,6 +33,10 @@ class Call:
         except ValueError:
             raise bad("the query is not text") from None
 
+    def stream_has_tls(self) -> bool:
+        """True when the peer has come with TLS."""
+        return hasattr(self.stream, "identities")
+
     def has_tag(self, *tags: str) -> bool:
         """True when the user has one of these tags."""
         return any(tag in self.user.tags for tag in tags)

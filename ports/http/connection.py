@@ -43,6 +43,7 @@ class HttpConnection:
         self.closed = False
         self.is_fresh = False  # octets wait that the loop has not seen
         self.user: Any = None
+        self.is_of_page = False  # the page sends this request, which has a log-in of its own
         self._http = h11.Connection(h11.SERVER, HEAD_MAX)
         self._request: Any = None
         self._body = bytearray()
@@ -203,8 +204,12 @@ class HttpConnection:
                 raise too_large()
         self._encodings = b",".join([value for name, value in request.headers if name == b"accept-encoding"]).decode("latin-1")
         self._header = next((value for name, value in request.headers if name == b"authorization"), b"")
+        self.is_of_page = b"x-leveret-page" in names
         self.user = None
         if not self._header:
+            cookies = b";".join([value for name, value in request.headers if name == b"cookie"]).decode("latin-1")
+            if cookies:
+                self.user = self.server.sessions.user(cookies, self.stream)
             return
         user = self.server.known.user(self.stream, self._header)
         if user is not None:
@@ -222,7 +227,7 @@ class HttpConnection:
         self.user = user
         if user is None:
             self._ending = True
-            self._send(answers.not_logged_in("Login failed"))
+            self._send(answers.not_logged_in("Login failed", not self.is_of_page))
             return
         self.server.known.add(self.stream, self._header, user)
         self._since = self.server.broker.now
@@ -233,7 +238,7 @@ class HttpConnection:
         """A part of the body."""
         if self.user is None:
             self._ending = True
-            self._send(answers.not_logged_in())
+            self._send(answers.not_logged_in(asks=not self.is_of_page))
             return
         self._body_size += len(octets)
         self.server.body_size += len(octets)

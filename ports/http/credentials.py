@@ -2,12 +2,13 @@
 
 A browser sends its password with each request, and a stored password is slow to compare on purpose. So a pair of name and password that was
 right from a network is remembered, as a keyed digest, until the user, its password or the place among REMEMBERED_MAX is gone. A network
-from which log-ins as the user are refused meanwhile is refused here too.
+from which log-ins as the user are refused meanwhile is refused here too. The page logs in once and gets a cookie.
 """
 
 import binascii
 import hashlib
 import hmac
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,10 @@ from .answers import Refused
 
 REMEMBERED_MAX = 64
 HEADER_MAX = 1024  # octets
+COOKIE = "leveret"
+TOKEN_SIZE = 32  # octets of chance
+SESSIONS_MAX = 64
+SESSION_MS = 8 * 3600 * 1000
 
 
 class Peer:
@@ -102,3 +107,49 @@ def name_and_password(header: bytes) -> tuple[bytes, bytes]:
     if not colon or b"\0" in name or b"\0" in password:
         raise Refused(400, "bad_request", "the Authorization header has no name and password with a colon between them")
     return name, password
+
+
+class Sessions:
+    """Log-ins of the page: a token in a cookie stands for the user, so that no script keeps the password. Kept as digests; gone when the
+    user, its password or SESSION_MS are, and the oldest beyond SESSIONS_MAX."""
+
+    def __init__(self, broker: Any) -> None:
+        self.broker = broker
+        self.rows: dict[bytes, tuple[Any, Any, int]] = {}  # digest of a token -> (user, its stored password then, uptime at its end in ms)
+
+    def begin(self, user: Any) -> str:
+        """A new token for a user."""
+        token = secrets.token_urlsafe(TOKEN_SIZE)
+        if len(self.rows) >= SESSIONS_MAX:
+            del self.rows[next(iter(self.rows))]
+        self.rows[digest_of(token)] = (user, user.stored, self.broker.uptime_ms + SESSION_MS)
+        return token
+
+    def end(self, cookies: str) -> None:
+        """A browser logs out."""
+        self.rows.pop(digest_of(token_in(cookies)), None)
+
+    def user(self, cookies: str, stream: Any) -> Any:
+        """The user whom the cookies of a request stand for, or None."""
+        digest = digest_of(token_in(cookies))
+        user, stored, ends = self.rows.get(digest, (None, None, 0))
+        if user is None:
+            return None
+        if user.stored is not stored or not self.broker.access.has(user) or self.broker.uptime_ms >= ends:
+            del self.rows[digest]
+            return None
+        return user if self.broker.access.find(user.name, stream.from_loopback) is user else None
+
+
+def digest_of(token: str) -> bytes:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+
+
+def token_in(cookies: str) -> str:
+    """The token in a Cookie header (RFC 6265 section 4.2.1); "": none is there."""
+    for each in cookies.split(";"):
+        name, _, value = each.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""

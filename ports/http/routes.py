@@ -43,6 +43,8 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/cluster-name", MANAGEMENT, views.cluster_name),
     ("GET", "/api/extensions", MANAGEMENT, views.extensions),
     ("GET", "/api/whoami", MANAGEMENT, users.whoami),
+    ("POST", "/api/login", MANAGEMENT, users.log_in),
+    ("DELETE", "/api/login", MANAGEMENT, users.log_out),
     ("GET", "/api/auth", None, views.auth),
     ("GET", "/api/nodes", MONITORING, nodes.nodes),
     ("GET", "/api/nodes/{node}", MONITORING, nodes.node),

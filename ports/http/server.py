@@ -17,7 +17,7 @@ from .call import Call
 from .churn import Churn
 from .connection import HttpConnection
 from .counts import of_broker
-from .credentials import Known
+from .credentials import Known, Sessions
 from .listing import Work
 from .rates import History, Rates
 from .shapes import Shapes
@@ -61,6 +61,7 @@ class HttpServer:
         self.broker = broker
         self.connections: list[HttpConnection] = []
         self.known = Known(broker, hashlib.sha256(secret + b"http").digest())
+        self.sessions = Sessions(broker)
         self.headers = HEADERS
         self.body_size = 0
         self.bodies_max = BODIES_MAX
@@ -160,7 +161,7 @@ class HttpServer:
         route, names = routes.find(method, path)
         if route.tag is not None and connection.user is None:
             if not (route.is_metrics and (self.metrics_open or connection.stream.from_loopback)):
-                return answers.not_logged_in()
+                return answers.not_logged_in(asks=not connection.is_of_page)
         call = Call(self, connection.user, connection.stream, method, path, query, body, headers)
         call.names = names
         if connection.user is not None and route.tag is not None:

@@ -17,6 +17,7 @@ from . import answers, listing
 from .answers import Answer, bad
 from .call import Call, flag, is_text, text
 from .changes import done, new_or_not
+from .credentials import COOKIE
 from .listing import Work
 
 SALT_SIZE = 16
@@ -26,6 +27,24 @@ RABBIT_SALT_SIZE = 4
 def whoami(call: Call) -> Answer:
     """/api/whoami."""
     return answers.of({"name": call.user.name, "tags": list(call.user.tags)})
+
+
+def log_in(call: Call) -> Answer:
+    """POST /api/login of who is logged in by Basic authentication: a cookie that stands for it, which no script can read and no other site
+    can use. A browser keeps it for as long as it runs."""
+    return Answer(204, headers=cookie(call, call.server.sessions.begin(call.user), ""))
+
+
+def log_out(call: Call) -> Answer:
+    """DELETE /api/login."""
+    call.server.sessions.end(call.headers.get("cookie", ""))
+    return Answer(204, headers=cookie(call, "", "; Max-Age=0"))
+
+
+def cookie(call: Call, token: str, more: str) -> tuple[tuple[str, str], ...]:
+    """The header that sets the cookie (RFC 6265 section 4.1; SameSite: RFC 6265bis)."""
+    secure = "; Secure" if call.stream_has_tls() else ""
+    return (("set-cookie", f"{COOKIE}={token}; Path=/api; HttpOnly; SameSite=Strict{secure}{more}"),)
 
 
 def all_users(call: Call) -> Work:

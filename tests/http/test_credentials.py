@@ -7,7 +7,7 @@ import pytest
 from leveret.core.broker.broker import Broker
 from leveret.core.limits import BOARD, Limits
 from leveret.ports.http.answers import Refused
-from leveret.ports.http.credentials import HEADER_MAX, REMEMBERED_MAX, Known, name_and_password
+from leveret.ports.http.credentials import HEADER_MAX, REMEMBERED_MAX, SESSION_MS, SESSIONS_MAX, Known, Sessions, name_and_password
 
 
 class Stream:
@@ -81,3 +81,31 @@ def test_a_header_without_a_name_and_a_password_is_a_bad_request(header):
     with pytest.raises(Refused) as told:
         name_and_password(header)
     assert told.value.status == 400
+
+
+def test_a_token_stands_for_a_user_until_the_password_changes_or_eight_hours_are_over():
+    world = World()
+    sessions = Sessions(world.broker)
+    token = sessions.begin(world.guest)
+    cookies = f"other=1; leveret={token}"
+    assert sessions.user(cookies, Stream()) is world.guest and token.encode() not in b"".join(sessions.rows)
+    for wrong in ("", "leveret=", "leveret=x", f"leverets={token}", token, f"leveret={token[:-1]}"):
+        assert sessions.user(wrong, Stream()) is None
+    assert sessions.user(cookies, Stream("192.0.2.1")) is None, "guest logs in from this machine alone"
+    world.broker.uptime_ms += SESSION_MS - 1
+    assert sessions.user(cookies, Stream()) is world.guest
+    world.broker.uptime_ms += 1
+    assert sessions.user(cookies, Stream()) is None and not sessions.rows
+    cookies = "leveret=" + sessions.begin(world.guest)
+    world.guest.stored = b"another"
+    assert sessions.user(cookies, Stream()) is None and not sessions.rows
+
+
+def test_so_many_log_ins_of_pages_are_kept_and_the_oldest_goes():
+    world = World()
+    sessions = Sessions(world.broker)
+    tokens = [sessions.begin(world.guest) for _ in range(SESSIONS_MAX + 1)]
+    there = [sessions.user("leveret=" + token, Stream()) is world.guest for token in tokens]
+    assert there == [False] + [True] * SESSIONS_MAX and len(set(tokens)) == len(tokens)
+    sessions.end("leveret=" + tokens[-1])
+    assert sessions.user("leveret=" + tokens[-1], Stream()) is None

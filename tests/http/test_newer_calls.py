@@ -152,6 +152,25 @@ def test_tls_of_a_connection_is_told(tmp_path):
         process.stop()
 
 
+def test_the_cookie_of_a_log_in_asks_nobody_for_a_password_and_serves_no_other_site(served, api):
+    """RFC 6265bis: HttpOnly, SameSite; a change that another site's page asks for is refused though its cookie were sent."""
+    status, headers, _ = api.call("POST", "/api/login")
+    cookie = headers["set-cookie"]
+    assert status == 204 and cookie.endswith("; Path=/api; HttpOnly; SameSite=Strict") and "Secure" not in cookie
+    given = {"Authorization": "", "Cookie": cookie.partition(";")[0]}
+    assert api.call("GET", "/api/whoami", headers=given)[0] == 200
+    assert api.call("PUT", "/api/queues/%2F/newer.site", {}, {**given, "Origin": "http://evil.example"})[0] == 403
+    assert api.call("PUT", "/api/queues/%2F/newer.site", {}, {**given, "Sec-Fetch-Site": "cross-site"})[0] == 403
+    assert api.call("GET", "/api/queues/%2F/newer.site")[0] == 404
+    for more, asks in (({}, True), ({"X-Leveret-Page": "1"}, False)):
+        for wrong in ({"Authorization": ""}, {"Authorization": "Basic eDp4"}):
+            status, headers, _ = api.call("GET", "/api/whoami", headers={**more, **wrong})
+            assert status == 401 and ("www-authenticate" in headers) == asks
+    assert api.call("DELETE", "/api/login", headers=given)[0] == 204
+    assert api.call("GET", "/api/whoami", headers=given)[0] == 401
+    assert Api(served.http_port, "nobody").call("POST", "/api/login")[0] == 401, "without a tag"
+
+
 def test_the_root_of_the_api_leads_to_the_page(served, api):
     for path in ("/api", "/api/", "/api/index.html"):
         peer = http.client.HTTPConnection("127.0.0.1", served.http_port, timeout=30)

@@ -1,10 +1,10 @@
-// The page of Leveret: what its views (views.js) are made of, the log-in, and the going from view to view. Every text of the broker's goes in as text (textContent), never as markup. The log-in stays in this tab: it goes out with
-// each request in a header that only this script sets, so no other site can act with it.
+// The page of Leveret: what its views (views.js) are made of, the log-in, and the going from view to view. Every text of the broker's goes in as text (textContent), never as markup. The password goes out once;
+// what stands for it since then is a cookie that no script reads and that goes out with requests of this page alone (SameSite).
 "use strict";
 
 const EVERY_MS = 5000;
 const DRAWN = ["svg", "polyline", "line", "text", "title", "g"];
-let header = sessionStorage.getItem("header");
+let loggedIn = false;
 let timer = null;
 let shown = 0; // counts views that were begun: what an older one gets late is dropped
 
@@ -24,11 +24,10 @@ function tell(sentence, bad = false) {
   place.className = bad ? "bad" : "";
 }
 
-async function ask(method, path, body) {
+async function ask(method, path, body, more = {}) {
   const answer = await fetch("/api" + path, {
     method,
-    credentials: "omit",
-    headers: { authorization: header, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    headers: { "x-leveret-page": "1", ...more, ...(body === undefined ? {} : { "content-type": "application/json" }) },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.text();
@@ -127,13 +126,15 @@ const state = { host: "/", view: "Overview", page: 1, name: "", looked: [] };
 
 function logIn() {
   clearTimeout(timer);
+  loggedIn = false;
+  shown += 1;
   document.getElementById("views").hidden = true;
   document.getElementById("who").textContent = "";
   document.getElementById("main").replaceChildren(make("h2", {}, "Log in"),
     form([["name", "Name", { required: true, autocomplete: "username" }], ["password", "Password", { type: "password", autocomplete: "current-password" }]],
       "Log in", async (values) => {
         const octetsOf = new TextEncoder().encode(values.name + ":" + values.password);
-        header = "Basic " + btoa(String.fromCharCode(...octetsOf));
+        await ask("POST", "/login", undefined, { authorization: "Basic " + btoa(String.fromCharCode(...octetsOf)) });
         await begin();
       }));
 }
@@ -143,11 +144,11 @@ async function begin() {
   try {
     who = await get("/whoami");
     for (const each of await get("/vhosts")) state.host = each.name;
-  } catch (error) { header = null; sessionStorage.removeItem("header"); logIn(); tell(error.message, true); return; }
-  sessionStorage.setItem("header", header);
+  } catch (error) { logIn(); if (error.json || error.status !== 401) tell(error.message, true); return; }
   tell("");
+  loggedIn = true;
   document.getElementById("who").replaceChildren(who.name + " ",
-    make("button", { type: "button", onclick: () => { header = null; sessionStorage.removeItem("header"); logIn(); } }, "Log out"));
+    make("button", { type: "button", onclick: async () => { await ask("DELETE", "/login").catch(() => null); logIn(); } }, "Log out"));
   const views = document.getElementById("views");
   views.hidden = false;
   await show();
@@ -169,12 +170,13 @@ async function show(keeps = false) {
     const place = document.getElementById("looked");
     if (place && keeps) place.replaceChildren(...state.looked);
   } catch (error) {
-    if (error.status === 401 && /log/i.test(error.message)) { logIn(); }
+    if (own !== shown) return;
+    if (error.status === 401 && !/not /i.test(error.message)) { logIn(); tell("The log-in has ended", true); return; }
     tell(error.message, true);
   }
   const typing = () => ["INPUT", "SELECT", "TEXTAREA", "BUTTON"].includes(document.activeElement && document.activeElement.tagName);
   if (own === shown) timer = setTimeout(() => (typing() || document.hidden ? (timer = setTimeout(() => show(true), EVERY_MS)) : show(true)), EVERY_MS);
 }
 
-window.addEventListener("hashchange", () => { if (header) show(); });
-document.addEventListener("DOMContentLoaded", () => { if (header) begin(); else logIn(); });
+window.addEventListener("hashchange", () => { if (loggedIn) show(); });
+document.addEventListener("DOMContentLoaded", begin);
