@@ -2,8 +2,9 @@
 (3.4.3) with an error, which a dead letter has in its delivery-annotations under `rejected`.
 
 undeliverable-here: the message is not delivered to the same link again, as long as that is attached; others get it, and until there
-are some it waits in its place (queue/wishes.py, queue/refusals.py). To links of RabbitMQ's clients (`paired`) it means what RabbitMQ
-makes of it: the message is discarded, a dead letter with these annotations where the queue has a place for those.
+are some it waits in its place (queue/wishes.py, queue/refusals.py). To links of RabbitMQ's clients (the property `paired`, theirs or of a
+link pair of their connection) it means what RabbitMQ makes of it: the message is discarded, a dead letter with these annotations where the
+queue has a place for those.
 
 message-annotations: the message goes on with these in the place of those of the same names. What its publisher sent stays as it was sent:
 they are annotations of the broker (message/annotations.py), under one name as octets of a map of AMQP 1.0, and, where they begin with x-
@@ -78,7 +79,7 @@ def discards(session, entry, given):
     if not given.get("undeliverable-here"):
         return False
     link = session.link_of(entry)
-    return link is not None and link.paired
+    return link is not None and (link.paired or link.protocol.is_paired)
 
 
 def annotate(broker, queue, entry, given, stays):

@@ -41,6 +41,7 @@ class Protocol(Sending):
         self.channel_max = limits.channel_max - 1  # the highest number of a channel that both sides have
         self.container_id = ""
         self.hostname = ""  # that the log-in named (section 5.3.3.2), where open names none
+        self.is_paired = False  # it has a link pair to the management, as RabbitMQ's clients do
         self.is_sole = False  # the peer wants to be its container's only connection (sole.py)
         self.user: "Any" = None  # who has logged in
         self.idle_ms = 0  # the peer hears something from us within this time; 0: it need not

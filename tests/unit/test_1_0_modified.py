@@ -273,9 +273,14 @@ def test_each_link_that_refuses_it_is_passed_by_and_then_it_waits():
 
 def test_what_a_client_of_rabbitmq_finds_undeliverable_is_a_dead_letter():
     """RabbitMQ 4: "discard" of its clients is this outcome. It dead-letters for `rejected`, with the annotations; in a transaction too."""
-    for within in (False, True):
+    paired = {("symbol", "paired"): True}
+    for within, own in ((False, True), (False, False), (True, True)):
         broker, peer = world(2, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
-        peer.receiver(credit=10, properties={("symbol", "paired"): True})
+        if not own:  # the Java client says so of its link pair alone
+            termini = {"source": ("source", {"address": "/management"}), "target": ("target", {"address": "/management"})}
+            peer.attach("management-link-pair", 8, False, None, properties=paired, **termini)
+            peer.frames()
+        peer.receiver(credit=10, properties=paired if own else None)
         got = came(peer)
         state = ("modified", {"undeliverable-here": True, "delivery-failed": True, "message-annotations": MINE})
         if within:
