@@ -180,9 +180,9 @@ class Protocol(Sending):
         if session is None:
             if channel > self.channel_max:
                 raise ProtocolError(
-                    FRAME_ERROR, "a %s on channel %d; channel-max is %d (section 2.7.1)" % (name, channel, self.channel_max)
+                    FRAME_ERROR, "the performative %s on channel %d; channel-max is %d (section 2.7.1)" % (name, channel, self.channel_max)
                 )
-            raise ProtocolError(CHANNEL_ERROR, "a %s on channel %d, where no session has begun" % (name, channel))
+            raise ProtocolError(CHANNEL_ERROR, "the performative %s on channel %d, where no session has begun" % (name, channel))
         return session.process_frame(name, fields, octets, at, end)
 
     def step(self, input_, *given):

@@ -34,7 +34,7 @@ def test_a_begin_that_cannot_be_ends_the_connection():
 def test_a_frame_on_a_channel_without_a_session_ends_the_connection():
     for name, given in (("end", {}), ("detach", {"handle": 0}), ("disposition", {"role": True, "first": 0})):
         found, _ = answers(performative(name, 1, **given))
-        assert error_in(found, "close") == ("amqp:illegal-state", "a %s on channel 1, where no session has begun" % name)
+        assert error_in(found, "close") == ("amqp:illegal-state", "the performative %s on channel 1, where no session has begun" % name)
 
 
 def test_an_end_is_answered_its_deliveries_go_back_and_the_channel_is_free():
