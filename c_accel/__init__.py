@@ -163,6 +163,7 @@ class Engine:
         self.tables = tables
         self.identities = None  # made when a queue remembers some
         self.latest = None  # made when a queue keeps last values
+        self.groups = None  # made when a queue has groups
         self.changes = 0  # of queues, their consumers or rules, and of exchanges and bindings
         self.burying = None  # made with the first dead letter that needs no history
         self.numbers = self._keep(ffi.new("int32_t[]", 3))
@@ -224,17 +225,26 @@ class Engine:
                     feature.recent = self.remember(queue, feature.window)
                 if feature.bit & layout.LIMIT_LATEST and feature.latest is None:
                     feature.latest = self.keep_latest(queue, feature.header)
+                if feature.bit & layout.LIMIT_GROUPS and feature.owners is None:
+                    feature.owners = self.know_groups(queue, feature.header)
         if self.burying is not None:
             self.burying.see_queue(queue)
         place = queue.handle // layout.QUEUE_WIDTH
         count = min(len(queue.consumers), 1) if queue.single_active else len(queue.consumers)
-        if queue.is_stream or queue.needs_care or count > ROW_SIZE:
+        has_groups = queue.rules is not None and queue.rules.groups is not None
+        if queue.is_stream or queue.needs_care and not self.has_groups_alone(queue) or count > ROW_SIZE:
             count = 0
         for at in range(count):
             consumer = queue.consumers[at]
-            ends = queue.prioritised and (at == count - 1 or queue.consumers[at + 1].priority != consumer.priority)
+            ends = (queue.prioritised or has_groups) and (at == count - 1 or queue.consumers[at + 1].priority != consumer.priority)
             self.round.rows[place * ROW_SIZE + at] = consumer.handle | (LAST_OF_PRIORITY if ends else 0)
         self.round.row_counts[place] = count
+
+    def has_groups_alone(self, queue):
+        """True where groups are all that a queue's rules see in a delivery."""
+        limits = self.tables.queues[queue.handle + layout.QUEUE_LIMITS]
+        groups = queue.rules is not None and queue.rules.groups is not None
+        return groups and limits & (layout.LIMIT_GROUPS | layout.LIMIT_EXPIRES) == layout.LIMIT_GROUPS
 
     def hand_over(self, queue):
         """Have Python make each delivery of a queue, until `see_queue`."""
@@ -265,6 +275,15 @@ class Engine:
             self.latest = remembering.Identities(self.tables)
             self.pointers.latest = self.latest.table
         return remembering.Latest(self.latest, self.pointers, queue, header)
+
+    def know_groups(self, queue, header):
+        """Whose the groups of a queue are, by a header."""
+        from . import grouping  # there is no C module on some machines
+
+        if self.groups is None:
+            self.groups = grouping.Groups(self.tables)
+            self.pointers.groups = self.groups.table
+        return grouping.Owners(self.groups, self.pointers, queue, header)
 
     def see_consumer(self, consumer):
         """Have C know where deliveries to a consumer go, and how they begin."""

@@ -217,12 +217,16 @@ int32_t leveret_header(const uint8_t *source, int32_t end, const uint8_t *name, 
     if (!(source[0] & 0x20))
         return found;
     for (int32_t bit = 0x80; bit > 0x20; bit >>= 1)
-        if (source[0] & bit)
+        if (source[0] & bit && at < end)
             at += 1 + source[at];
-    end = at + 4 + (int32_t)word_of(source, at);
+    if (end - at < 4 || source[at] || size_of(source, at + 1) > end - at - 4)
+        return 0;
+    end = at + 4 + size_of(source, at + 1);
     at += 4;
     while (at < end) {
-        int32_t value = at + 1 + source[at], behind = value_end(source, value, end, 1);
+        int32_t value = at + 1 + source[at], behind = value < end ? value_end(source, value, end, 1) : -1;
+        if (behind < 0)
+            return 0;
         if (memcmp(source + at, name, 1 + (size_t)name[0]) == 0) { /* the last one counts */
             *size = source[value] == 'S' ? behind - value - 5 : -1;
             found = source[value] == 'S' ? value + 5 : source[value] == 'V' ? value : 0;

@@ -14,8 +14,8 @@ int32_t leveret_fields(const uint8_t *source, int32_t at, int32_t end, const uin
 /* Where the message-id begins in properties that were checked; its `size`, -1: there is none. */
 int32_t leveret_message_id(const uint8_t *source, int32_t at, int32_t *size);
 
-/* Where the text of a header begins in properties that were checked, its `size`; `name`: a short string. `size` -1: there is no such header, or it
- * is void. 0: it is no text. */
+/* Where the text of a header begins in properties, its `size`; `name`: a short string. `size` -1: there is no such header, or it is void. 0: it is
+ * no text, or the properties are not as they should be. */
 int32_t leveret_header(const uint8_t *source, int32_t end, const uint8_t *name, int32_t *size);
 
 /* See hot_in.check_properties. `requests`: the direct reply-to is valid too; state[KIND] has KIND_REPLY_TO then. */

@@ -130,6 +130,42 @@ typedef struct {
     uint8_t head[8192]; /* LEVERET_LETTER_HEAD */
 } leveret_letters;
 
+/* The groups of messages that belong to a consumer: see groups.h. */
+typedef struct {
+    uint64_t id[2];
+    int32_t rule;
+    int32_t queue;
+    int32_t next;     /* behind it in its chain, or among those that are free: one more than its place, 0: none; so are all links to rows */
+    int32_t consumer; /* whose it is, as long as one of its deliveries is held */
+    int32_t newest;   /* of its deliveries, an entry; -1: the row is free */
+} leveret_group;
+typedef struct {
+    uint64_t id[2]; /* the group of the message that stood at `position`, as `rule` has it; 0: not read */
+    int32_t rule;
+    int32_t position;
+    int32_t has_group;
+    int32_t group; /* one more than the row whose delivery it is; 0: none */
+    int32_t older; /* of the row's deliveries */
+    int32_t newer;
+} leveret_grouped;
+typedef struct {
+    int32_t rule; /* its number, no other queue's and no former one's */
+    const uint8_t *header; /* whose value is the group, a short string */
+} leveret_group_rule;
+typedef struct {
+    leveret_group *rows;
+    int32_t *chains;
+    leveret_grouped *entries;
+    leveret_group_rule *rules; /* by queue */
+    uint64_t key[2];
+    uint64_t id[2]; /* of the group that Python asks for */
+    int32_t mask;
+    int32_t free;
+    int32_t fresh;
+    int32_t swept;
+    uint8_t head[8192]; /* LEVERET_LETTER_HEAD */
+} leveret_groups;
+
 struct leveret_output;
 struct leveret_wire;
 
@@ -170,6 +206,7 @@ typedef struct {
     leveret_ways *ways; /* NULL: none */
     leveret_identities *identities; /* NULL: no queue remembers ids */
     leveret_identities *latest; /* NULL: no queue keeps last values */
+    leveret_groups *groups; /* NULL: no queue has groups */
     leveret_letters *letters; /* NULL: Python makes all dead letters */
     leveret_getter *getter; /* NULL: Python answers basic.get */
     leveret_requester *requester; /* NULL: Python reads requests */
@@ -185,6 +222,13 @@ void leveret_forget_id(leveret_identities *known, int32_t queue);
 /* What Python asks of last values, as core/queue/features/last_value.py's Latest has it; `id` is read. -1: it is not known. */
 int32_t leveret_find_id(const leveret_identities *known, int32_t queue);
 void leveret_forget_gone(const leveret_tables *t, leveret_identities *known, int32_t queue);
+
+/* What Python asks of groups, as core/queue/features/groups.py's Owners has it: have the group's id read; whose it is (a consumer, -1: nobody's);
+ * an entry was delivered to a consumer, of that group or (`has_group` 0) of none; the groups that are somebody's. */
+void leveret_read_group(leveret_groups *known, const uint8_t *octets, int32_t size);
+int32_t leveret_owner_of(const leveret_tables *t, int32_t queue);
+void leveret_own(const leveret_tables *t, int32_t queue, int32_t consumer, int32_t entry, int32_t has_group);
+int32_t leveret_owned_count(const leveret_groups *known);
 
 /* Have a row known; the octets it points to are Python's, and stay until the rows are forgotten. */
 void leveret_learn_letter(leveret_letters *l, const leveret_letter *letter);

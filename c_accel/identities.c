@@ -17,7 +17,7 @@ static inline void mix(uint64_t *v)
 }
 
 /* SipHash-2-4 with 128 bits (Aumasson and Bernstein), words in the machine's order: nothing outside this process sees a hash. */
-static void hash(const uint64_t *key, const uint8_t *octets, int32_t size, uint64_t *answer)
+void leveret_hash(const uint64_t *key, const uint8_t *octets, int32_t size, uint64_t *answer)
 {
     uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f83u, key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
     uint64_t word;
@@ -54,7 +54,7 @@ void leveret_read_id(leveret_identities *known, const uint8_t *octets, int32_t s
 {
     known->read = size < 0 ? ID_NONE : ID_READ;
     if (size >= 0)
-        hash(known->key, octets, size, known->id);
+        leveret_hash(known->key, octets, size, known->id);
 }
 
 int32_t leveret_find_id(const leveret_identities *known, int32_t queue)

@@ -6,6 +6,9 @@
 #include "hot.h"
 #include "layout.h"
 
+/* A keyed hash of 128 bits. */
+void leveret_hash(const uint64_t *key, const uint8_t *octets, int32_t size, uint64_t *answer);
+
 enum { ID_UNREAD = 0, ID_NONE = 1, ID_READ = 2 }; /* leveret_identities.read */
 
 /* leveret_read_id (hot.h): the id of a message that is about to be published, `size` octets; -1: it has none. */

@@ -1,5 +1,8 @@
 /* The turns of queues whose messages and consumers need no thought: core/queue/turns.py's round, over the send buffers of all connections. */
+#include "groups.h"
 #include "insets.h"
+
+enum { GROUP_EFFORT = 8 }; /* messages of groups that a search passes over, for one delivery's effort */
 
 static int32_t next_active(const leveret_tables *t)
 {
@@ -89,6 +92,53 @@ static int32_t deliver_by_priority(const leveret_tables *t, leveret_round *r, in
     return 0;
 }
 
+/* The same of a queue with groups: what a consumer with credit may have is brought to the head. */
+static int32_t deliver_of_group(const leveret_tables *t, leveret_round *r, int32_t queue, const int32_t *row, int32_t count, leveret_search *search)
+{
+    int32_t turn = t->queues[queue + QUEUE_TURN];
+    if (!leveret_begin_search(t, search, queue, row, count))
+        return 0;
+    for (int32_t start = 0, end; start < count; start = end) {
+        for (end = start + 1; !(row[end - 1] & LEVERET_LAST_OF_PRIORITY);)
+            end++;
+        for (int32_t step = 0; step < end - start; step++) {
+            int32_t place = start + (turn + step) % (end - start), consumer = row[place] & ~LEVERET_LAST_OF_PRIORITY;
+            if (!has_credit(t, consumer))
+                continue;
+            int32_t entry = leveret_bring(t, search, place);
+            if (entry == GROUP_FOR_PYTHON)
+                return -1;
+            if (entry == GROUP_NOBODY)
+                continue;
+            int32_t made = deliver(t, r, consumer, 1);
+            if (made > 0) {
+                leveret_brought(t, queue, consumer, entry);
+                t->queues[queue + QUEUE_TURN] = (turn + 1 + step) & MASK;
+            }
+            if (made)
+                return made;
+        }
+    }
+    return 0;
+}
+
+/* A queue with groups has its turn: true when core/queue/turns.py has to go on. What the searches pass over counts as deliveries do. */
+static int32_t take_turn_of_groups(const leveret_tables *t, leveret_round *r, int32_t queue, const int32_t *row, int32_t count)
+{
+    leveret_search search;
+    int32_t effort = 0, made = 1;
+    while (made > 0 && r->done + effort / GROUP_EFFORT < r->turn && t->queues[queue + QUEUE_HEAD] >= 0) {
+        made = deliver_of_group(t, r, queue, row, count, &search);
+        effort += GROUP_SCAN - search.left;
+        r->done += made > 0;
+    }
+    r->left -= r->done + effort / GROUP_EFFORT;
+    if (made > 0 && t->queues[queue + QUEUE_HEAD] >= 0)
+        activate(t, queue);
+    r->done = 0;
+    return made < 0;
+}
+
 /* A queue's turn: true when core/queue/turns.py has to go on with it, behind `done` and `idle`. */
 static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
 {
@@ -100,6 +150,8 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
     r->idle = 0;
     if (count == 0 || is_overdue(t, queue))
         return 1;
+    if (queue_record[QUEUE_LIMITS] & LIMIT_GROUPS)
+        return take_turn_of_groups(t, r, queue, row, count);
     if (count == 1) {
         int32_t made = deliver(t, r, row[0] & ~LEVERET_LAST_OF_PRIORITY, r->turn);
         r->done = made < 0 ? -1 - made : made;

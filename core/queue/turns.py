@@ -220,7 +220,7 @@ def one_delivery(broker, queue):
             end += 1
         for step in range(end - start):
             consumer = consumers[start + (turn_of + step) % (end - start)]
-            if groups is not None and not groups.bring(broker, queue, consumer):
+            if groups is not None and not (broker.consumers.has_credit(consumer) and groups.bring(broker, queue, consumer)):
                 continue
             if consumer.channel.session.deliver(consumer, 1):
                 if groups is not None:
