@@ -283,8 +283,10 @@ class Loop(Slots):
                 self.remove(slot)
             return
         buffer = self.gathering.get(slot)
-        waits = len(endpoint.pending()) if buffer is None else buffer.waits()
-        mask = (IN if len(endpoint.writable()) else 0) | (OUT if waits else 0)
+        if buffer is None:
+            mask = (IN if len(endpoint.writable()) else 0) | (OUT if len(endpoint.pending()) else 0)
+        else:
+            mask = (IN if endpoint.is_read() else 0) | (OUT if buffer.waits() else 0)
         if slot in self.needy:
             mask |= self.streams[slot].needs & OUT
             if mask & self.streams[slot].needs & IN:

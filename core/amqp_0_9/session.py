@@ -107,6 +107,21 @@ class Session(Sending):
             self.held = None
             content.complete(self, channel)
         connection = self.connection
+        if self.receive.start == self.receive.end:  # it was called for what waits to be written
+            self.incomplete = self.waiting = False
+        else:
+            self.take_frames()
+        if connection.closed:
+            return
+        connection.reading = self.held is None and not self.waiting and self.state != "login"
+        if connection.reading and self.told_blocked:
+            self.told_blocked = False
+            self.reply(0, "connection_unblocked", ())
+        self.flush()
+
+    def take_frames(self):
+        """Process whole frames as `process` has it."""
+        connection = self.connection
         ingests = self.patient and self.broker.tables.engine.ingests
         left = FRAMES_A_TURN
         tables = self.broker.tables
@@ -124,13 +139,6 @@ class Session(Sending):
                 self.effort = 0
             if not going_on:
                 break
-        if connection.closed:
-            return
-        connection.reading = self.held is None and not self.waiting and self.state != "login"
-        if connection.reading and self.told_blocked:
-            self.told_blocked = False
-            self.reply(0, "connection_unblocked", ())
-        self.flush()
 
     def ingest(self):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the
@@ -397,6 +405,8 @@ class Session(Sending):
     def take_in(self, descriptor, most):
         """Have the engine read the next octets from the socket, when they are the rest of a body in large frames: the octets read;
         None: none now; 0: the peer has closed; -1: they are not. `took_in` is to follow."""
+        if self.body_channel is None and not self.incomplete:
+            return -1
         hot = self.hot
         return hot.take_in(self, descriptor) if hot.takes_in is not None and hot.takes_in(self) else -1
 

@@ -80,6 +80,10 @@ class Connection:
             return EMPTY
         return self.receive.writable()
 
+    def is_read(self):
+        """True where `writable` is not empty."""
+        return self.reading and not self.closed and not self.gone and self.receive.available() < self.receive.size
+
     def received(self, count):
         """`count` octets were received; 0: the peer has closed."""
         if self.closed:

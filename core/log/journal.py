@@ -63,7 +63,7 @@ class Journal:
         self.queue_ids = 0  # given so far
         self.settled = {}  # queue id -> list of [first, end) positions
         self.settled_count = 0
-        self.waiting = []  # sessions that have something to write when the log is durable
+        self.waiting = {}  # keys: sessions that have something to write when the log is durable
         self.promised = 0  # the number of the newest change that a client waits for: a batch does not delay it
         self.held_to = 0  # the number of the last change of a transaction that took effect in turns
         self.defining: dict = {}  # name -> number of the newest definition of it, of those that may not be durable yet
@@ -364,13 +364,12 @@ class Journal:
             self.written = []
         self.free_segments()
         if good:
-            waiting, self.waiting = self.waiting, []
+            waiting, self.waiting = self.waiting, {}
             self.broker.guard.resume([session.connection for session in waiting])
 
     def wait_for(self, session):
         """Resume a session after the next commit."""
-        if session not in self.waiting:
-            self.waiting.append(session)
+        self.waiting[session] = True
 
     def due(self):
         """True when a batch has waited long enough or is large enough."""

@@ -68,7 +68,7 @@ int main(int count, char **arguments)
             all[at] = read_buffer();
         leveret_tables t = {all[0].octets, (int32_t *)all[1].octets, (int32_t *)all[2].octets, (int32_t *)all[3].octets,
                             (int32_t *)all[4].octets, (int32_t *)all[5].octets, (int32_t *)all[6].octets, (int32_t *)all[7].octets,
-                            (int32_t *)all[8].octets, all[9].octets, (int32_t *)all[10].octets, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0};
+                            (int32_t *)all[8].octets, all[9].octets, (int32_t *)all[10].octets, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0};
         uint32_t function = number();
         int32_t n[NUMBERS], answer = 0;
         for (int at = 0; at < NUMBERS; at++)

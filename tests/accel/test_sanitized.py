@@ -16,6 +16,7 @@ FILES = (
     "test_converted_1_0.py",
     "test_framing.py",
     "test_gets_in_c.py",
+    "test_groups_in_c.py",
     "test_large.py",
     "test_latest.py",
     "test_letters_same.py",

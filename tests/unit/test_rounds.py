@@ -182,7 +182,7 @@ def test_a_connection_that_raises_when_it_goes_on_takes_no_other_with_it():
             broker.run()
         else:
             peer = Peer(broker)
-            broker.journal.waiting = [each.session for each in connections]
+            broker.journal.waiting = {each.session: True for each in connections}
             peer.declare("durable", durable=True)
         assert gone_on and broker.counters["internal_errors"] == 1, name
         assert bad.expect("connection_close")[0] == 541, name
