@@ -9,6 +9,7 @@ from array import array
 from ._hot import ffi, lib
 
 ASKED_SHARE = 16  # a tree of n bindings is laid flat after n / ASKED_SHARE routes
+ASKED_LEAST = 4  # and not before: where queues come and go, each change is followed by a few
 WAYS_MAX = 32  # exchanges, for each user that publishes there: LEVERET_WAYS_MAX of hot.h
 
 
@@ -102,7 +103,7 @@ class Ways:
             known = self.matchers[exchange.name] = Matcher(exchange)
         known.asked += 1
         if known.matcher is None:
-            if known.asked * ASKED_SHARE < len(exchange.bindings):
+            if known.asked < ASKED_LEAST or known.asked * ASKED_SHARE < len(exchange.bindings):
                 return
             known.lay_flat()
         place = self.places.get((user, exchange.name))

@@ -34,6 +34,7 @@ _METHOD = const(1)
 _HEADER = const(2)
 _BODY = const(3)
 _HEARTBEAT = const(8)
+_BASIC = const(60)  # the class
 _END = const(0xCE)
 _OVERHEAD = const(8)
 
@@ -127,8 +128,11 @@ class Session(Sending):
         tables = self.broker.tables
         tables.begin_turn()
         while self.held is None and self.state != "login" and connection.state == "served":
-            if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0 and self.ingest():
-                break
+            if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0:
+                if self.is_other_method():
+                    self.incomplete = False
+                elif self.ingest():
+                    break
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
                 connection.wait_for_turn()
                 break
@@ -139,6 +143,12 @@ class Session(Sending):
                 self.effort = 0
             if not going_on:
                 break
+
+    def is_other_method(self):
+        """True where the next frame is a method of another class than basic: nothing for `ingest`."""
+        receive = self.receive
+        at = receive.start
+        return receive.end - at > 8 and receive.octets[at] == _METHOD and receive.octets[at + 8] != _BASIC
 
     def ingest(self):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the

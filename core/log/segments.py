@@ -176,9 +176,11 @@ class Log:
 
     def has_no_room(self, octets):
         """True when the log has no place for a message of so many octets now."""
-        if self.free is not None and self.free() < octets + self.parts_size + self.segment_size // 4:
+        reserve = self.segment_size // 4
+        wanted = max(self.largest, octets) + reserve
+        if self.free is not None and self.free() < wanted + self.parts_size:
             return True
-        return self.tight() or self.size() + octets > self.size_max
+        return self.size() + max(self.largest + reserve, octets) > self.size_max
 
     def full(self, octets=0):
         """True when no further message of so many octets is accepted; that much room is then asked for, unless a write will make it."""
