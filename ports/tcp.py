@@ -17,6 +17,7 @@ if False:  # for the type checker alone
     from typing import Any, Iterable
 
 _EPOLL = hasattr(select, "epoll")  # with the same flags as poll, and seconds for milliseconds
+_READY = 64  # streams that one step reads, of those at which something happened: the others are the first in the next one
 _ROUNDS = 32  # how often one step lets the broker deliver into what was just sent
 _READS = 8  # reads of one stream in one step, so that a fast peer does not keep the others waiting
 _SHARE = 65536  # octets that one read of a stream that has much takes at most while others have a little
@@ -95,7 +96,7 @@ class Loop(Slots):
         happened = []
         later = []
         heard = 0
-        ready = self.poller.poll(wait_ms / 1000 if _EPOLL else wait_ms)
+        ready = self.poller.poll(wait_ms / 1000, _READY) if _EPOLL else self.poller.poll(wait_ms)
         now = clock.now_ms()
         self.tell_broker(now)  # what is read now has come now, however long nothing has happened
         for key, flags in ready:

@@ -149,7 +149,7 @@ class Grouped(Rule):
             barred = barred | self.behind.get(group, NOBODY)
             if barred:
                 self.behind[group] = barred
-            owner = self.inner.owner_of(broker, queue, group)
+            owner = self.inner.owners.owner_of(broker, queue, group)
         if owner is not None:
             if owner not in self.owned and self.wishes.get(owner) not in barred:
                 self.owned[owner] = (place, entry)

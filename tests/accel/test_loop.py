@@ -131,3 +131,46 @@ def test_what_is_read_after_an_idle_time_has_come_now_and_not_when_something_hap
     finally:
         loop.close()
         far.close()
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll one step reads all")
+def test_one_step_reads_a_bounded_number_of_streams_and_the_others_first_in_the_next():
+    """A storm of peers holds the loop for no longer than some of them take, and none is passed over."""
+
+    class Reader:
+        closed = False
+
+        def __init__(self):
+            self.octets = bytearray(16)
+            self.got = 0
+
+        def writable(self):
+            return memoryview(self.octets)
+
+        def received(self, count):
+            self.got += count
+
+        def pending(self):
+            return memoryview(b"")
+
+        def tick(self, now):
+            return None
+
+    pairs = [socket.socketpair() for _ in range(150)]
+    loop = Loop(len(pairs))
+    readers = [Reader() for _ in pairs]
+    for (near, _), reader in zip(pairs, readers, strict=True):
+        loop.add(SocketStream(near, "one of many"), reader)
+    for _ in range(4):
+        loop.step(0)  # none of them waits to be asked whether it can be written
+    for _, far in pairs:
+        far.send(b"octets")
+    read = []
+    for _ in range(3):
+        before = sum(reader.got for reader in readers)
+        loop.step(0)
+        read.append((sum(reader.got for reader in readers) - before) // 6)
+    loop.close()
+    for _, far in pairs:
+        far.close()
+    assert read == [64, 64, 22]

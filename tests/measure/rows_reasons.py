@@ -14,7 +14,7 @@ REASONS = {
     "transactions": "At the commit each message is two calls of C from Python (core/broker/transaction.py), and one sync: 16 us.",
     "replies": "Requests, their deliveries and their replies go through C, where one channel of a connection makes requests.",
     "replies_one": "Two round trips for each request: the clients' own processor time and the kernel's wake-ups are most of it.",
-    "turns": "Each message is a turn of the loop of its own: reading, confirming and sending are a call of the system each, in Python.",
+    "turns": "Each message is two turns of its connection in Python, before and behind the sync, with a read and a send.",
     "queues_1000": "Each queue's few messages are a turn of their own.",
     "cycles": "Declaring, binding, consuming and deleting are Python for everybody's sake (control plane); a cycle is seven frames.",
     "beyond_fill": "A persistent message over its queue's share passes by memory in C, one with a lifetime or for rules in Python.",
