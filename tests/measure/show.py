@@ -1,5 +1,5 @@
 """Puts the figures of a bench into tests/measure/README.md and draws them: `python tests/measure/show.py [build/bench.json]`. The rows of
-AMQP 1.0 and those of features are tables of their own, and one may be there without the others (`dev.py bench --only 1.0`).
+AMQP 1.0, of 0-10 and those of features are tables of their own, and one may be there without the others (`dev.py bench --only 1.0`).
 
 The table stands between two marks there (tools/generate_readme.py takes a few of its rows into the front README); the plot (messages a
 second, one group of bars for a scenario, logarithmic) is tests/measure/bench.svg. Both say when and on what they were measured, and with
@@ -14,6 +14,7 @@ import statistics
 import sys
 import textwrap
 
+import rows_0_10
 import rows_1_0
 import rows_features
 import show_features
@@ -26,6 +27,7 @@ PLOT_FEATURES = os.path.join(ROOT, "tests", "measure", "features.svg")
 BEGIN, END = "<!-- bench: written by tests/measure/show.py -->", "<!-- end of bench -->"
 TITLES = {"leveret": "Leveret (C)", "plain": "Leveret (plain Python)", "rabbitmq": "RabbitMQ", "relay": "C relay (limit)"}
 COLOURS = {"leveret": "#2a7f3f", "plain": "#9ccfa8", "rabbitmq": "#e07b39", "relay": "#b8b8b8"}
+BEGIN_0_10, END_0_10 = "<!-- bench of AMQP 0-10: written by tests/measure/show.py -->", "<!-- end of bench of AMQP 0-10 -->"
 BEGIN_1_0, END_1_0 = "<!-- bench of AMQP 1.0: written by tests/measure/show.py -->", "<!-- end of bench of AMQP 1.0 -->"
 TITLES_1_0 = {"0-9-1": "Leveret (C), 0-9-1", "artemis": "Artemis 2.55", "broker-j": "Broker-J 10.1", "rabbitmq": "RabbitMQ's plugin"}
 BAR, GAP, LEFT, TOP, WIDTH = 13, 12, 270, 40, 420
@@ -131,6 +133,39 @@ def readme_table_1_0(result):
     return "\n".join(lines + [END_1_0])
 
 
+def readme_table_0_10(result):
+    """The block of AMQP 0-10 for README.md: messages a second, the broker's CPU time for each, and how much less of that Leveret takes."""
+    rows = result["rates_0_10"]
+    columns = rows_1_0.columns_of(rows, rows_0_10.COLUMNS)
+    told = "Measured %s; a publisher, a consumer, a queue; %s: `python3 tools/dev.py bench --only 0-10`, `python tests/measure/show.py`."
+    lines = [
+        BEGIN_0_10,
+        textwrap.fill(told % (machine_told(result), runs_told(result)), 140, break_on_hyphens=False),
+        "",
+        "| messages/s | " + " | ".join([dict(TITLES, **TITLES_1_0)[column] for column in columns]) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for name, title, _, _ in rows_0_10.SCENARIOS:
+        figures = [rows_1_0.rate(rows, name, column) for column in columns]
+        lines.append("| %s | %s |" % (title, " | ".join(["-" if each is None else "{:,.0f}".format(each) for each in figures])))
+    for name, title, _, _ in rows_0_10.SCENARIOS:
+        cells = [rows_1_0.median(rows, name, column) for column in columns]
+        lines.append("| CPU a message, %s | %s |" % (title, " | ".join(["-" if each is None else "%.2f us" % each for each in cells])))
+    ratios = {found[:3]: found[3] for found in rows_0_10.ratios(rows)}
+    goals = rows_0_10.GOALS
+    lines += [
+        "",
+        "| CPU time, beside that of the second | " + " | ".join(["%s, %s" % goal[:2] for goal in goals]) + " |",
+        "|---|" + "---:|" * len(goals),
+    ]
+    for name, title, _, _ in rows_0_10.SCENARIOS:
+        found = [ratios.get((name, *goal[:2])) for goal in goals]
+        lines.append("| %s | %s |" % (title, " | ".join(["-" if each is None else "%.1f times less" % each for each in found])))
+    if result["failed_0_10"]:
+        lines += ["", "Runs that did not end well: %s." % "; ".join(result["failed_0_10"])]
+    return "\n".join(lines + [END_0_10])
+
+
 def plot(result):
     """The plot of the rows of 0-9-1."""
     return drawn(
@@ -201,7 +236,11 @@ def main():
         result = json.load(file)
     with open(README, encoding="utf-8") as file:
         text = file.read()
-    for measured_here, begin, end, block in (("rates", BEGIN, END, readme_table), ("rates_1_0", BEGIN_1_0, END_1_0, readme_table_1_0)):
+    for measured_here, begin, end, block in (
+        ("rates", BEGIN, END, readme_table),
+        ("rates_1_0", BEGIN_1_0, END_1_0, readme_table_1_0),
+        ("rates_0_10", BEGIN_0_10, END_0_10, readme_table_0_10),
+    ):
         if measured_here in result:
             text = replaced(text, begin, end, block(result))
     if "rates_features" in result:
