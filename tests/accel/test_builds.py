@@ -223,7 +223,7 @@ def test_sanitizers(vectors, tmp_path):
     agree(vectors, tmp_path, tool("gcc"), SANITIZE)
 
 
-@pytest.mark.parametrize("target", ("ingest", "framing"))
+@pytest.mark.parametrize("target", ("ingest", "ingest_0_10", "framing"))
 def test_the_fuzzers_inputs_with_sanitizers(tmp_path, target):
     """Those kept in the repository; tests/fuzz/ingest/run.py looks for new ones."""
     folder = os.path.join(ROOT, "tests", "fuzz", target)

@@ -1,7 +1,7 @@
 """Fuzzes the C hot functions: `python tests/fuzz/ingest/run.py [--seconds N]` (clang with libFuzzer; default 60 s of one process).
 
-Builds fuzz_ingest.c and ../framing/fuzz_framing.c with the address and undefined-behaviour sanitizers and runs one after the other, the
-first for the time given, the second for a tenth of it more. Each begins with the inputs in its corpus/ (made from encoded frames) and with
+Builds fuzz_ingest.c, ../ingest_0_10/fuzz_ingest_0_10.c and ../framing/fuzz_framing.c with the address and undefined-behaviour sanitizers and
+runs one after the other, the first for the time given, the second for half of it more, the third for a tenth. Each begins with the inputs in its corpus/ (made from encoded frames) and with
 what earlier runs have found new in build/fuzz/. Ends with 0 unless an input fails; that one is left in build/fuzz/ and named.
 """
 
@@ -18,7 +18,7 @@ import sources  # noqa: E402 - where the fuzzer is built Leveret need not be ins
 
 WORK = os.path.join(ROOT, "build", "fuzz")
 INPUT_SIZE_MAX = 6000
-TARGETS = (("ingest", 1), ("framing", 0.1))  # tests/fuzz/NAME/fuzz_NAME.c, and its share of the time
+TARGETS = (("ingest", 1), ("ingest_0_10", 0.5), ("framing", 0.1))  # tests/fuzz/NAME/fuzz_NAME.c, and its share of the time
 
 
 def build(target, compiler="clang"):
