@@ -13,6 +13,7 @@ class Row:
     """As core/amqp_0_10/hot_row.py has it."""
 
     name = "amqp_0_10"
+    converts = True
 
     def __init__(self, engine):
         self.engine = engine

@@ -1,10 +1,13 @@
-/* Transfers of AMQP 0-10 that go out as they came: core/amqp_0_10/hot_transfers.py in C, with the same functions. */
+/* Transfers of AMQP 0-10 that go out as they came: core/amqp_0_10/hot_transfers.py in C, with the same functions; and those of other versions' messages,
+ * where nothing in them is unusual (convert.py). */
 #include "amqp_0_10.h"
 #include "amqp_0_10_frame.h"
 #include "pump.h"
+#include "told.h"
 
 #include <string.h>
 
+enum { BASIC = 0, AMQP_1_0 = 2, FOREIGN_MAX = 1024 }; /* core/message/formats.py; octets of route and properties that C converts */
 enum { FRONT = 34 }; /* octets of delivery-properties before the exchange, or fewer */
 
 /* Write a message's header segment: the position behind it, with the cursor of `state` at the body; -1: it does not begin with delivery-properties.
@@ -33,6 +36,34 @@ static int32_t put_header(const leveret_tables *t, const int32_t *record, int32_
     return at + front + route + left;
 }
 
+/* The same of a message that another version has published, in at most `room` octets. */
+static int32_t put_converted(const leveret_tables *t, const int32_t *record, int32_t redelivered, uint8_t *target, int32_t at, int32_t room)
+{
+    uint8_t copied[FOREIGN_MAX];
+    leveret_told told;
+    int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
+    if (kind & (KIND_ANNOTATED | KIND_GRAFTED | KIND_REPLY_TO) || route + size > FOREIGN_MAX)
+        return -1;
+    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)t->state[STATE_BLOCK_SIZE];
+    if (route + size > t->state[STATE_BLOCK_SIZE]) {
+        extract(t, record[MESSAGE_FIRST], 0, copied, 0, route + size);
+        octets = copied;
+    }
+    if (format == BASIC ? leveret_amqp_0_9_told(octets + route, size, &told)
+                        : format != AMQP_1_0 || leveret_amqp_1_0_told(octets + route, size, record[MESSAGE_BODY], &told))
+        return -1;
+    int64_t lifetime = record[MESSAGE_LIFETIME];
+    told.delivery_mode = kind & KIND_DURABLE ? 2 : 1;
+    told.priority = kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1;
+    told.ttl = lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
+    int32_t header = leveret_amqp_0_10_tell(&told, octets, route, redelivered, target + at, room);
+    if (header < 0)
+        return -1;
+    t->state[STATE_CURSOR_BLOCK] = record[MESSAGE_FIRST];
+    t->state[STATE_CURSOR_OFFSET] = route + size;
+    return at + header;
+}
+
 int32_t leveret_amqp_0_10_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *lead, int32_t lead_size, int32_t frame_size_max,
                                uint8_t *target, int32_t at, int32_t end)
 {
@@ -45,12 +76,15 @@ int32_t leveret_amqp_0_10_pump(const leveret_tables *t, int32_t consumer, int32_
         if (entry < 0)
             break;
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
-        int32_t header = FRONT + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES], body = record[MESSAGE_BODY];
-        if ((record[MESSAGE_KIND] & (KIND_REWORKED | KIND_GRAFTED | KIND_FOR_US)) != AMQP_0_10 || body == 0)
+        int32_t header = FRONT + record[MESSAGE_ROUTE] + record[MESSAGE_PROPERTIES], body = record[MESSAGE_BODY], behind = -1;
+        int32_t kind = record[MESSAGE_KIND], redelivered = t->entries[entry + ENTRY_REDELIVERED] & 255, start = at + lead_size + FRAME_HEAD;
+        int32_t room = end - start - FRAME_HEAD - body, whole = frame_size_max - FRAME_HEAD;
+        if (body == 0 || body > whole || room < 0)
             break;
-        if (header + FRAME_HEAD > frame_size_max || body + FRAME_HEAD > frame_size_max || lead_size + 2 * FRAME_HEAD + header + body > end - at)
-            break;
-        int32_t behind = put_header(t, record, t->entries[entry + ENTRY_REDELIVERED] & 255, target, at + lead_size + FRAME_HEAD);
+        if ((kind & (KIND_REWORKED | KIND_GRAFTED | KIND_FOR_US)) == AMQP_0_10 && header <= whole && header <= room)
+            behind = put_header(t, record, redelivered, target, start);
+        else if ((kind & KIND_FORMAT) != AMQP_0_10)
+            behind = put_converted(t, record, redelivered, target, start, room < whole ? room : whole);
         if (behind < 0)
             break;
         memcpy(target + at, lead, (size_t)(lead_size + FRAME_HEAD));

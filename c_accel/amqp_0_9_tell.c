@@ -19,7 +19,7 @@ static int32_t number_size(int32_t letter)
         return 2;
     case 'I': case 'i': case 'f':
         return 4;
-    default: /* l, d, T */
+    default: /* l, Q, d, T */
         return 8;
     }
 }
@@ -30,8 +30,10 @@ static void put_headers(writer *out, const leveret_told *told)
     put_octets_of(out, 0, 4);
     for (const leveret_told_header *header = told->headers; header < told->headers + told->header_count; header++) {
         put_short(out, header->name);
-        put_octet(out, header->letter);
-        if (header->letter == 'S' || header->letter == 'x') {
+        put_octet(out, header->letter == 'o' ? 'S' : header->letter == 'Q' ? 'l' : header->letter);
+        if (header->letter == 'Q' && header->number < 0)
+            out->is_bad = 1; /* beyond what an l can say */
+        if (header->letter == 'S' || header->letter == 'x' || header->letter == 'o') {
             put_octets_of(out, (uint64_t)header->text.size, 4);
             put(out, header->text.octets, header->text.size);
         } else if (header->letter != 'V') {

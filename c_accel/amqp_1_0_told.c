@@ -124,9 +124,9 @@ static int begins(leveret_text text, const char *name)
 static int add_header(leveret_told *told, leveret_text name, const value *given)
 {
     leveret_told_header *header = next_header(told, name);
-    if (!header || given->letter == 'U' || ((given->letter == 'T' || given->letter == 'Q') && given->number < 0))
+    if (!header || given->letter == 'U' || (given->letter == 'T' && given->number < 0))
         return 0;
-    header->letter = given->letter == 'Q' ? 'l' : given->letter == 0 ? 'V' : given->letter == 'x' ? 'S' : given->letter;
+    header->letter = given->letter == 0 ? 'V' : given->letter == 'x' ? 'o' : given->letter;
     header->text = given->text;
     header->number = given->letter == 'T' ? given->number / 1000 : given->number;
     return !is_no_number(header);
@@ -159,13 +159,15 @@ static void read_application(reader *in, leveret_told *told)
     in->is_bad = in->is_bad || part.is_bad || count || part.at != part.end;
 }
 
-enum { MESSAGE_ID, USER_ID, TO, SUBJECT, REPLY_TO, CORRELATION_ID, CONTENT_TYPE, CONTENT_ENCODING, EXPIRY, CREATION, GROUP_ID };
+enum { MESSAGE_ID, USER_ID, TO, SUBJECT, REPLY_TO, CORRELATION_ID, CONTENT_TYPE, CONTENT_ENCODING, EXPIRY, CREATION, GROUP_ID, GROUP_SEQUENCE };
 
 static void read_field(reader *in, int32_t field, const value *given, leveret_told *told)
 {
     leveret_text *const TEXTS[] = {&told->message_id, &told->user_id, NULL, &told->type, &told->reply_to, &told->correlation_id, &told->content_type,
                                    &told->content_encoding, NULL, NULL, &told->app_id};
-    if (field == CREATION && given->letter == 'T' && given->number >= 0) {
+    if (field == GROUP_SEQUENCE) {
+        told->group = given->number;
+    } else if (field == CREATION && given->letter == 'T' && given->number >= 0) {
         told->time = given->number;
     } else if (field == EXPIRY && given->letter == 'T') {
         told->expiry = given->number;

@@ -15,8 +15,8 @@ typedef struct {
     int32_t size;
 } leveret_text;
 
-/* `letter`: as core/message/README.md has it, and those of field tables: t (boolean), S, x (octets), V. A number of any kind is in `number`, a fraction as
- * its bits. */
+/* `letter`: as core/message/README.md has it, and those of field tables: t (boolean), S, x (octets), V; o: octets of 1.0, which are a text for class
+ * basic. A number of any kind is in `number`, a fraction as its bits. */
 typedef struct {
     leveret_text name;
     leveret_text text;
@@ -42,6 +42,7 @@ typedef struct {
     int64_t ttl;     /* milliseconds */
     int64_t time;    /* milliseconds since 1970 */
     int64_t expiry;  /* the same */
+    int64_t group;   /* group-sequence of 1.0 */
     int32_t header_count;
     leveret_told_header headers[HEADERS_MAX];
 } leveret_told;
@@ -50,7 +51,7 @@ static inline void tell_nothing(leveret_told *told)
 {
     memset(told, 0, offsetof(leveret_told, headers));
     told->delivery_mode = told->priority = -1;
-    told->ttl = told->time = told->expiry = -1;
+    told->ttl = told->time = told->expiry = told->group = -1;
 }
 
 static inline uint64_t long_of(const uint8_t *octets)
@@ -91,6 +92,13 @@ int32_t leveret_amqp_0_10_told(const uint8_t *octets, int32_t size, leveret_told
 
 /* Read the sections of 1.0 before a body part of `body` octets that is all payload: 0, or -1. */
 int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body, leveret_told *told);
+
+/* Read properties of class basic, of `size` octets: 0, or -1. */
+int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told *told);
+
+/* Write a header segment of 0-10 in target[0:room], with `route`, two short strings, as exchange and routing key: how many octets, or -1. Of `told` its
+ * delivery_mode, priority and ttl are what the message's record says. */
+int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room);
 
 /* Write the properties of class basic in target[0:room]: how many octets, or -1. */
 int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room);

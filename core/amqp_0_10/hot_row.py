@@ -120,9 +120,10 @@ def find_way(protocol, way):
 
 
 class Row:
-    """The functions for a broker's tables."""
+    """The functions for a broker's tables. `converts`: whether `pump` delivers messages of other families too, where they are simple."""
 
     name = "amqp_0_10"
+    converts = False
     settle: "Any" = None  # where the engine takes accepts and completions of deliveries: those of a protocol, why that ended
 
     def __init__(self, tables):

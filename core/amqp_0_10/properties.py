@@ -101,7 +101,7 @@ def encode(given):
     if isinstance(expiration, str) and expiration.isdigit():
         delivery["ttl"] = int(expiration)
     if given.get("timestamp") is not None:
-        delivery["timestamp"] = 1000 * given["timestamp"] + given.get("milliseconds", 0)
+        delivery["timestamp"] = min(1000 * given["timestamp"] + given.get("milliseconds", 0), types.LONG_MAX)
     if given.get("expiry_ms") is not None:
         delivery["expiration"] = given["expiry_ms"]
     octets = structs.write(DELIVERY, delivery) if delivery else b""

@@ -186,15 +186,19 @@ def deliver(subscription, most, before):
 
 
 def deliver_run(subscription, most):
-    """Up to `most` deliveries of messages of one family, which go out whole: how many."""
+    """Up to `most` deliveries that go out whole: how many. Those of messages of other families are the engine's where it converts them, and
+    else foreign.py's."""
     tables, head = subscription.broker.tables, subscription.consumer.queue.head()
     if head == layout.NONE:
         return 0
     kind = tables.messages[tables.entries[head + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND]
-    if kind & layout.KIND_FORMAT == AMQP_0_10:
-        return hot_row.deliver(subscription, most)
+    converts = subscription.session.session.hot.converts
+    if kind & layout.KIND_FORMAT == AMQP_0_10 or converts:
+        made = hot_row.deliver(subscription, most)
+        if made or kind & layout.KIND_FORMAT == AMQP_0_10:
+            return made
     foreign = part("amqp_0_10.foreign")
-    return 0 if foreign is None else foreign.deliver(subscription, most)
+    return 0 if foreign is None else foreign.deliver(subscription, 1 if converts else most)
 
 
 def can_go_on(subscription):

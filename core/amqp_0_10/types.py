@@ -331,7 +331,7 @@ def type_of(value):
     if isinstance(value, tuple):
         letter, value = value
         if letter == "T":
-            return "datetime", value
+            return "datetime", min(value, LONG_MAX)
         if letter == "d":
             return "double", value
         if letter in _OF_LETTERS:

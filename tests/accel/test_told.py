@@ -4,7 +4,7 @@ import random
 
 import pytest
 from peer import Peer as Peer091
-from peer import encoded, new_broker
+from peer import content, encoded, new_broker
 from peer_0_10 import Peer as Peer010
 from peer_0_10 import frame, structs
 from peer_1_0 import Peer as Peer10
@@ -138,6 +138,27 @@ def of_1_0(chance):
     return octets + sections
 
 
+def of_basic(chance):
+    """Properties of class basic, by name."""
+    given = {}
+    some(chance, given, "content_type", "text/plain", "", "x/\u00fc")
+    some(chance, given, "content_encoding", "gzip")
+    some(chance, given, "delivery_mode", 2, 1)
+    some(chance, given, "priority", 4, 0, 255)
+    some(chance, given, "expiration", "60000", "5000000000")
+    some(chance, given, "correlation_id", "c", "c" * 255, "\u00e4")
+    some(chance, given, "reply_to", "replies", "re plies", "/queues/q", "/exchanges/ex/key", "")
+    some(chance, given, "message_id", "m-1", "", "urn:uuid:00010203-0405-0607-0809-0a0b0c0d0e0f", "00010203-0405-0607-0809-0a0b0c0d0e0f")
+    some(chance, given, "timestamp", 1700000000, 0, 1 << 60)
+    some(chance, given, "type", "t", "\u00e4")
+    some(chance, given, "app_id", "app")
+    values = [value for value in VALUES if not isinstance(value, tuple) or value[0] in "bsIlBuifdT"]
+    table = {name: chance.choice(values) for name in headers(chance) if name != "CC"}
+    if table:
+        given["headers"] = table
+    return given
+
+
 def ready(form):
     before, engine.chosen = engine.chosen, form
     try:
@@ -161,6 +182,11 @@ def publish(broker, version, chance):
             peer.give(performative("transfer", 0, of_1_0(chance), handle=0, **given))
             peer.collect()
         return
+    if version == "0-9-1":
+        peer = Peer091(broker)
+        for _ in range(MESSAGES):
+            peer.give(content(1, "", "q", bytes(chance.choice((0, 1, 255, 700))), of_basic(chance)))
+        return
     peer = Peer010(broker)
     for _ in range(MESSAGES):
         header, body = of_0_10(chance), bytes(chance.choice((0, 1, 255, 700)))
@@ -172,26 +198,31 @@ def publish(broker, version, chance):
         peer.give(octets + (frame.segment(frame.LAST_SEGMENT, frame.BODY, 0, body, 65535) if body else b""))
 
 
-def received(form, version, seed, monkeypatch, no_ack):
-    """(octets that a receiver of 0-9-1 gets, messages that are left, how many were converted in Python)."""
+def received(form, version, target, seed, monkeypatch):
+    """(octets that a receiver gets, messages that are left, how many were converted in Python)."""
     broker, made = ready(form), []
     once = crossing.once
     monkeypatch.setattr(crossing, "once", lambda *given: made.append(0) or once(*given))
     publish(broker, version, random.Random(seed))
     assert broker.queues["q"].message_count() > MESSAGES / 2
-    peer = Peer091(broker)
-    peer.give(encoded("basic_consume", 1, 0, "q", "c", False, no_ack, False, False, {}))
-    peer.take()
+    no_ack = seed % 2 == 0
+    peer = Peer091(broker) if target == "0-9-1" else Peer010(broker, name=b"receiver")
+    if target == "0-9-1":
+        peer.give(encoded("basic_consume", 1, 0, "q", "c", False, no_ack, False, False, {}))
+        peer.take()
+    else:
+        peer.subscribe("q", "d", 1000, accept=1 if no_ack else 0)
+        peer.collect()
     monkeypatch.undo()
     assert broker.counters["internal_errors"] == 0
     return peer.inbox, broker.queues["q"].message_count(), len(made)
 
 
-@pytest.mark.parametrize("version", ["0-10", "1.0"])
+@pytest.mark.parametrize(("version", "target"), [("0-10", "0-9-1"), ("1.0", "0-9-1"), ("0-9-1", "0-10"), ("1.0", "0-10")])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_receivers_of_0_9_1_get_the_same(version, seed, monkeypatch):
-    plain = received(engine.Plain, version, seed, monkeypatch, seed % 2 == 0)
-    quick = received(c_accel.Engine, version, seed, monkeypatch, seed % 2 == 0)
+def test_receivers_get_the_same(version, target, seed, monkeypatch):
+    plain = received(engine.Plain, version, target, seed, monkeypatch)
+    quick = received(c_accel.Engine, version, target, seed, monkeypatch)
     assert quick[:2] == plain[:2] and plain[0]
     assert quick[2] < plain[2] * 3 / 4, "most of them are C's"
 

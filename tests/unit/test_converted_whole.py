@@ -5,6 +5,7 @@ from every_version import World
 from full_messages import MESSAGES
 
 from leveret.core.amqp_0_9 import foreign as foreign_0_9
+from leveret.core.amqp_0_9 import properties
 from leveret.core.amqp_0_10 import foreign as foreign_0_10
 
 PAIRS = (("0-10", "0-9-1"), ("1.0", "0-9-1"), ("0-10", "0-8"), ("1.0", "0-9"), ("0-9-1", "0-10"), ("1.0", "0-10"), ("0.9a5", "0-10"))
@@ -49,6 +50,16 @@ def test_the_octets_are_the_same_as_frame_by_frame():
     short = sent("1.0", "0-9-1", False)
     with Without():
         assert sent("1.0", "0-9-1", False) == short
+
+
+def test_a_time_that_no_datetime_holds_is_the_last_one():
+    """A timestamp of class basic, and one of a field table, has 64 bits without a sign of seconds; 0-10's milliseconds have a sign."""
+    for given in ({"timestamp": 1 << 60}, {"timestamp": (1 << 64) - 1}, {"headers": {"t": ("T", (1 << 64) - 1)}}):
+        world = World()
+        world.publish("0-9-1", (properties.encode(given), b"body"))
+        world.subscribe("0-10")
+        header, body = world.received("0-10")[0]
+        assert body == b"body" and (b"\x7f" + 7 * b"\xff") in header and not world.broker.counters["internal_errors"]
 
 
 def test_those_with_a_body_as_it_lies_go_the_short_way():

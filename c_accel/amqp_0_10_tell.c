@@ -1,0 +1,187 @@
+/* Writing a header segment of 0-10 for a message of another version: core/amqp_0_10/convert.py and properties.py. */
+#include "told.h"
+#include "writer.h"
+
+enum { UUID_SIZE = 16, TEXT_MAX = 0xFFFF };
+
+/* Begin something whose size is written before it, in so many octets: its place. */
+static int32_t begin(writer *out, int32_t width)
+{
+    put_octets_of(out, 0, width);
+    return out->at;
+}
+
+static void end(writer *out, int32_t place, int32_t width)
+{
+    uint32_t size = (uint32_t)(out->at - place);
+    for (int32_t octet = 0; octet < width && !out->is_bad; octet++)
+        out->octets[place - 1 - octet] = (uint8_t)(size >> 8 * octet);
+}
+
+/* Octets behind their size. */
+static void put_sized(writer *out, leveret_text text, int32_t width)
+{
+    put_octets_of(out, (uint64_t)text.size, width);
+    put(out, text.octets, text.size);
+}
+
+/* A text behind its size: ASCII. */
+static void put_text(writer *out, leveret_text text, int32_t width)
+{
+    int is_other = 0;
+    for (int32_t place = 0; place < text.size; place++)
+        is_other |= text.octets[place] > 127;
+    out->is_bad |= is_other;
+    put_sized(out, text, width);
+}
+
+static void put_value(writer *out, const leveret_told_header *header)
+{
+    static const struct {
+        char letter;
+        uint8_t type;
+        uint8_t size;
+    } TYPES[] = {{'b', 0x01, 1}, {'B', 0x02, 1}, {'t', 0x08, 1}, {'s', 0x11, 2}, {'u', 0x12, 2}, {'I', 0x21, 4}, {'i', 0x22, 4},
+                 {'f', 0x23, 4}, {'l', 0x31, 8}, {'Q', 0x32, 8}, {'d', 0x33, 8}, {'T', 0x38, 8}, {'V', 0xF0, 0}};
+    if (header->letter == 'S') {
+        put_octet(out, 0x95); /* str16 */
+        out->is_bad |= header->text.size > TEXT_MAX;
+        put_text(out, header->text, 2);
+        return;
+    }
+    if (header->letter == 'x' || header->letter == 'o') {
+        put_octet(out, 0xA0); /* vbin32 */
+        put_sized(out, header->text, 4);
+        return;
+    }
+    for (size_t place = 0; place < sizeof TYPES / sizeof TYPES[0]; place++)
+        if (TYPES[place].letter == header->letter) {
+            put_octet(out, TYPES[place].type);
+            put_octets_of(out, (uint64_t)header->number, TYPES[place].size);
+            return;
+        }
+    out->is_bad = 1;
+}
+
+static leveret_text named(const char *name)
+{
+    return (leveret_text){(const uint8_t *)name, (int32_t)strlen(name)};
+}
+
+/* The map of headers, with properties that are headers there: an id that is no uuid, group-sequence, the type. */
+static void put_headers(writer *out, const leveret_told *told)
+{
+    const leveret_told_header later[] = {{named("x-message-id"), told->message_id, 0, told->message_id.octets ? 'S' : 0},
+                                         {named("JMSXGroupSeq"), {NULL, 0}, told->group, told->group < 0 ? 0 : told->group > 0x7FFFFFFF ? 'i' : 'I'},
+                                         {named("x-jms-type"), told->type, 0, told->type.octets ? 'S' : 0}};
+    int32_t place = begin(out, 4), count = told->header_count;
+    for (int32_t each = 0; each < 3; each++)
+        count += later[each].letter != 0;
+    put_octets_of(out, (uint64_t)count, 4);
+    for (const leveret_told_header *header = told->headers; header < told->headers + told->header_count; header++) {
+        for (int32_t each = 0; each < 3; each++)
+            if (header->name.size == later[each].name.size && !memcmp(header->name.octets, later[each].name.octets, (size_t)header->name.size))
+                out->is_bad = 1;
+        put_text(out, header->name, 1);
+        put_value(out, header);
+    }
+    for (int32_t each = 0; each < 3; each++)
+        if (later[each].letter) {
+            put_text(out, later[each].name, 1);
+            put_value(out, later + each);
+        }
+    end(out, place, 4);
+}
+
+/* A text that may be a uuid's is for Python. */
+static int may_be_uuid(leveret_text text)
+{
+    int32_t digits = 0, hyphens = 0;
+    if (text.octets && text.size >= 9 && !memcmp(text.octets, "urn:uuid:", 9))
+        return 1;
+    for (int32_t place = 0; place < text.size; place++)
+        if (text.octets[place] == '-')
+            hyphens += 1;
+        else
+            digits += 1;
+    return hyphens && digits == 32;
+}
+
+/* The struct reply-to of a queue's name: addresses of exchanges, and of queues once more, are for Python. */
+static void put_reply_to(writer *out, const leveret_told *told)
+{
+    static const char QUEUES[] = "/queues/";
+    leveret_text key = told->reply_to;
+    int32_t lead = (int32_t)sizeof QUEUES - 1, place = begin(out, 2);
+    put_octets_of(out, 0x0300, 2);
+    put_octet(out, 0);
+    if (told->is_address && key.size >= lead && !memcmp(key.octets, QUEUES, (size_t)lead)) {
+        key.octets += lead;
+        key.size -= lead;
+        put_octet(out, key.size);
+        put_unreserved(out, key.octets, key.size);
+    } else {
+        out->is_bad |= key.size && key.octets[0] == '/';
+        put_text(out, key, 1);
+    }
+    end(out, place, 2);
+}
+
+static void put_delivery(writer *out, const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered)
+{
+    int32_t place = begin(out, 4), flags = 3 << 8 | 1 << 4 | (redelivered ? 1 << 2 : 0);
+    flags |= (told->priority >= 0 ? 1 << 3 : 0) | (told->ttl >= 0 ? 1 << 5 : 0) | (told->time >= 0 ? 1 << 6 : 0) | (told->expiry >= 0 ? 1 << 7 : 0);
+    put_octets_of(out, 0x0401, 2);
+    put_octet(out, flags & 255);
+    put_octet(out, flags >> 8);
+    if (told->priority >= 0)
+        put_octet(out, told->priority);
+    put_octet(out, told->delivery_mode);
+    if (told->ttl >= 0)
+        put_octets_of(out, (uint64_t)told->ttl, 8);
+    if (told->time >= 0)
+        put_octets_of(out, (uint64_t)told->time, 8);
+    if (told->expiry >= 0)
+        put_octets_of(out, (uint64_t)told->expiry, 8);
+    int is_other = 0;
+    for (int32_t octet = 0; octet < route_size; octet++)
+        is_other |= route[octet] > 127; /* no ASCII, or a long name */
+    out->is_bad |= is_other;
+    put(out, route, route_size);
+    end(out, place, 4);
+}
+
+int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room)
+{
+    writer out = {target, 0, room, may_be_uuid(told->message_id) || told->correlation_uuid.octets};
+    put_delivery(&out, told, route, route_size, redelivered);
+    const leveret_text fields[] = {told->message_uuid, told->correlation_id, told->reply_to, told->content_type, told->content_encoding,
+                                   told->user_id, told->app_id};
+    int32_t flags = told->header_count || told->message_id.octets || told->type.octets || told->group >= 0 ? 1 << 8 : 0;
+    for (int32_t field = 0; field < 7; field++)
+        flags |= fields[field].octets ? 2 << field : 0;
+    if (!flags)
+        return out.is_bad ? -1 : out.at;
+    int32_t place = begin(&out, 4);
+    put_octets_of(&out, 0x0403, 2);
+    put_octet(&out, flags & 255);
+    put_octet(&out, flags >> 8);
+    if (told->message_uuid.octets)
+        put(&out, told->message_uuid.octets, UUID_SIZE);
+    if (told->correlation_id.octets)
+        put_sized(&out, told->correlation_id, 2);
+    if (told->reply_to.octets)
+        put_reply_to(&out, told);
+    if (told->content_type.octets)
+        put_text(&out, told->content_type, 1);
+    if (told->content_encoding.octets)
+        put_text(&out, told->content_encoding, 1);
+    if (told->user_id.octets)
+        put_sized(&out, told->user_id, 2);
+    if (told->app_id.octets)
+        put_sized(&out, told->app_id, 2);
+    if (flags & 1 << 8)
+        put_headers(&out, told);
+    end(&out, place, 4);
+    return out.is_bad ? -1 : out.at;
+}
