@@ -244,22 +244,23 @@ static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit,
 {
     int32_t queue = t->consumers[consumer + CONSUMER_QUEUE];
     while (limit > 0) {
-        int32_t before = t->state[STATE_DELIVERED], place;
-        at = pump(t, delivery_size, write_delivery, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output);
-        limit -= (t->state[STATE_DELIVERED] - before) & MASK;
-        int32_t entry = t->queues[queue + QUEUE_HEAD];
-        if (limit <= 0 || entry < 0 || !(t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] & KIND_FORMAT))
-            break;
-        if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
-            break;
-        entry = t->queues[queue + QUEUE_HEAD];
+        int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
         if (entry < 0)
             break;
-        place = at;
-        at = deliver_converted(t, consumer, entry, prefix, prefix_size, frame_size_max, target, at, end);
-        if (at == place)
+        if (!(t->messages[t->entries[entry + ENTRY_MESSAGE] + MESSAGE_KIND] & KIND_FORMAT)) {
+            int32_t delivered = t->state[STATE_DELIVERED];
+            at = pump(t, delivery_size, write_delivery, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end, output);
+            limit -= (t->state[STATE_DELIVERED] - delivered) & MASK;
+        } else {
+            if (t->queues[queue + QUEUE_LIMITS] & LIMIT_EXPIRES && expire(t, queue))
+                break;
+            if (t->queues[queue + QUEUE_HEAD] != entry)
+                continue; /* it has expired */
+            at = deliver_converted(t, consumer, entry, prefix, prefix_size, frame_size_max, target, at, end);
+            limit -= 1;
+        }
+        if (at == before)
             break;
-        limit -= 1;
     }
     return at;
 }

@@ -64,12 +64,7 @@ def deliver(session, consumer, most):
             )
         )
         count += (state[layout.STATE_DELIVERED] - before) & layout.MASK
-        if (
-            count == most
-            or tables.queues[length] == 0
-            or not session.broker.consumers.has_credit(consumer)
-            or is_overdue(consumer.queue)
-        ):
+        if count == most or tables.queues[length] == 0 or not session.broker.consumers.has_credit(consumer) or is_overdue(consumer.queue):
             return count
         made = deliver_converted(session, consumer, most - count)
         if made:

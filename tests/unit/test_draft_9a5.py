@@ -116,7 +116,16 @@ def test_an_extended_frame_may_be_small():
 
 def test_frames_that_cannot_be_end_the_connection():
     """An unknown type or a wrong end: nothing more is sent; else frame-error (501) or the code that fits."""
-    for octets in (b"\x0a\x00\x00\x01\xce", b"\x0a\x00\x00\x00", b"\x00\x00\x00\x01\xce", b"\x08\x00\x00\x01\xcd"):
+    meta = b"\x09\x00\x00\x00"
+    for octets in (
+        b"\x0a\x00\x00\x01\xce",
+        b"\x0a\x00\x00\x00",
+        b"\x00\x00\x00\x01\xce",
+        b"\x08\x00\x00\x01\xcd",
+        meta + b"\x0a\x00\x00\x01" + longlong(1) + b"\xce",
+        meta + b"\x0a\x01\x00\x01" + longlong(0),  # "Extended Frame Header Wire Format": the flags of a type that is none say nothing
+        meta + b"\x00\x00\x00\x01" + longlong(1 << 40),
+    ):
         peer = Peer9a5()
         peer.give(octets)
         assert peer.connection.closed
@@ -478,3 +487,17 @@ def test_a_content_header_is_no_larger_than_frame_max():
     found = peer.heard()
     assert found[0][2] == peer.ids(7, 2) + word(1) and found[1][2][:4] == peer.ids(2, 4) and len(found) == 2
     assert broker.queues["q"].message_count() == 1
+
+
+def test_consumer_tags_of_consumers_that_are_gone_come_again():
+    """class jms: a consumer-tag is a short; a connection may make more consumers than that, one behind the other."""
+    peer = Peer9a5()
+    peer.queue()
+    consume = peer.ticket + short("") + short("q") + word(0) + word(0) + bits(0, 1, 0)
+    assert peer.ask(7, 1, consume)[:2] == word(1)
+    peer.connection.session.tags = 0xFFFE
+    assert peer.ask(7, 1, consume)[:2] == word(0xFFFF)
+    assert peer.ask(7, 1, consume)[:2] == word(2), "1 has a consumer"
+    peer.ask(7, 3, word(1))
+    peer.connection.session.tags = 0xFFFF
+    assert peer.ask(7, 1, consume)[:2] == word(1)

@@ -49,6 +49,8 @@ class Frames9a5:
             broken("a meta frame whose channel or size is not 0")
         if end - at < 16:
             return None
+        if not 0 < octets[at + 4] <= META:  # the session ends the connection without a word, whatever its size
+            return octets[at + 4], 0, 16, 0
         if octets[at + 4] == META or octets[at + 5]:
             broken("a meta frame behind a meta frame, or flags in an extended header")
         size = int.from_bytes(bytes(octets[at + 8 : at + 16]), "big")

@@ -39,6 +39,7 @@ if False:  # for the type checker alone
 
 NOT_DELIVERED = const(310)
 NAMES = {6: "basic", 7: "jms", 8: "file", 9: "stream"}  # classes of contents
+TAG_MAX = const(0xFFFF)  # of a consumer: a short
 LEAST_ROOM = const(512)  # octets beside those for replies, so that a delivery begins
 
 # Conditions (core/errors.py) that both drafts have a reply code for. No code of theirs says what is `precondition-failed` or
@@ -90,7 +91,7 @@ class Draft(Filing):
     tickets: "dict" = {}
     file_id = 8
     stream_id = 9
-    tags = 0  # consumer tags that were given
+    tags = 0  # the consumer tag that was given last
     wire_code = 0  # class << 16 | method of the last method that came
     tree: "Any" = None  # contents.Tree: a content whose contents within are coming
     root: "Any" = None  # (number of the channel, payload) of its header, once these are whole
@@ -461,16 +462,24 @@ class Draft(Filing):
 
     # What both drafts share of their methods
 
+    def next_tag(self):
+        """A consumer tag, a number of 16 bits from 1 on, that no consumer of the connection has; one whose consumer is gone comes last."""
+        tag, tries = self.tags, TAG_MAX
+        while tries:
+            tag = tag % TAG_MAX + 1
+            if not [each for each in self.channels.values() if "%d" % tag in each.consumers]:
+                return tag
+            tries -= 1
+        raise ProtocolError(RESOURCE_ERROR, "%d consumers on one connection have all its tags" % TAG_MAX)
+
     def consumed(self, channel, name, class_id, no_ack, wanted, exclusive):
         """0-8's consume for a consumer whose tag is a number. `wanted`: its prefetch-count; of class file its window (octets, count), of
         class stream its rate."""
         queue = self.broker.topology.queue(verbs.current_queue(channel, name), self.connection)
         if queue.is_stream:
             raise ProtocolError(NOT_IMPLEMENTED, "a draft of 2005 reads no streams")
-        if self.tags == 0xFFFF:
-            raise ProtocolError(RESOURCE_ERROR, "65535 consumers were made on this connection, and its tags are used up")
         channel.consuming = class_id, wanted
-        given = 0, queue.name, "%d" % (self.tags + 1), False
+        given = 0, queue.name, "%d" % self.next_tag(), False
         if class_id == self.file_id:
             return "file_consume", given + (no_ack, exclusive, False)
         if class_id == self.stream_id:
