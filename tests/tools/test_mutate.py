@@ -176,9 +176,10 @@ def judged(tree, place, change, until=None):
     (mutation,) = [each for each in mutations.mutations_of(source) if each.sentence(source) == change]
     judge = judge_of(place, until)
     mutant = mutate.Mutant(os.path.join("core", "sums.py"), source, mutation)
-    for step in (judge.in_units, judge.in_others):
-        if not mutant.verdict:
-            judge.judge(mutant, step)
+    judge.judge(mutant, judge.in_units)
+    if not mutant.verdict:
+        judge.reach([mutant], lambda file: None)
+        judge.judge(mutant, judge.in_others)
     return mutant
 
 
@@ -239,11 +240,11 @@ def test_another_legs_test_that_fails_once_or_without_a_change_kills_nothing(tre
     (tree / "tests" / "others" / "test_idle.py").write_text(
         "import os\nfrom leveret.core import sums\n"
         "def test_broken():\n    assert sums.idle(1) == 4\n"
-        "def test_once():\n    first = sums.idle(1) != 3 and not os.path.exists('once')\n    open('once', 'w').close()\n"
-        "    assert not first\n"
+        "def test_once():\n    if sums.idle(1) != 3 and not os.path.exists('once'):\n        open('once', 'w').close()\n"
+        "        raise ValueError\n"
     )
     mutant = judged(tree, tmp_path / "copy", "operator: `x + 2` -> `(x - 2)`")
-    assert (mutant.verdict, mutant.files) == ("survived", 3)
+    assert (mutant.verdict, mutant.files) == ("survived", 2)
     mutant = judged(tree, tmp_path / "again", "operator: `x + 1` -> `(x - 1)`")
     assert (mutant.verdict, mutant.by) == ("killed", "tests/others/test_far.py::test_told")
 
@@ -263,7 +264,8 @@ def test_a_test_whose_parameter_has_spaces_kills_too():
 
 
 def test_other_legs_that_do_not_end_in_a_mutants_time_have_not_killed_it(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr(mutate, "OTHERS_MAX_S", 3)
+    monkeypatch.setattr(mutate, "OTHERS_SPARE_S", 1)
+    monkeypatch.setattr(copies, "slowness", lambda: 1)
     (tree / "tests" / "others" / "test_idle.py").write_text(
         "import time\nfrom leveret.core import sums\ndef test_idle():\n    while sums.idle(1) != 3:\n        time.sleep(1)\n"
     )
@@ -271,6 +273,40 @@ def test_other_legs_that_do_not_end_in_a_mutants_time_have_not_killed_it(tree, t
     assert (mutant.verdict, mutation_report.killed([mutant])) == ("", 0) and mutant.left >= 1
     told = mutation_report.told([mutant], 7, 0.9, ())
     assert told[told.index("Not judged (1); the same command goes on:") + 1].endswith(", out of time")
+
+
+def test_only_the_tests_of_other_legs_that_run_a_statement_are_asked(tree, tmp_path, monkeypatch):
+    """In whichever process they run it; a file runs once for all mutants, and again for one whose statement it was not asked about. A test
+    that fails without a mutant is not asked."""
+    (tree / "tests" / "others" / "test_wide.py").write_text(
+        "import subprocess, sys\nfrom leveret.core import sums\ndef test_half():\n    assert sums.half(2) == 1\n"
+        "def test_server():\n    code = 'from leveret.core import sums; sums.half(sums.idle(1))'\n"
+        "    subprocess.run([sys.executable, '-c', code], check=True)\n"
+        "def test_broken():\n    assert sums.half(2) == 3\n"
+    )
+    source = (tree / "core" / "sums.py").read_text()
+    drawn = {each.line: mutate.Mutant("core/sums.py", source, each) for each in mutations.mutations_of(source) if each.kind == "operator"}
+    judge, said = judge_of(tmp_path), []
+    judge.reach([drawn[2], drawn[6]], said.append)
+    judge.reach([drawn[2]], said.append)
+    assert sorted(said) == ["tests/others/test_far.py", "tests/others/test_wide.py"], "what is known is not asked again"
+    known = {name: marks for _, tests, _ in judge.reaching.values() for name, _, marks in tests}
+    half, told = "core.sums.py:2", "core.sums.py:6"
+    assert known == {
+        "tests/others/test_far.py::test_told": [told],
+        "tests/others/test_wide.py::test_half": [half],
+        "tests/others/test_wide.py::test_server": [half],
+    }
+    assert all(has_ended for _, _, has_ended in judge.reaching.values())
+    judge.reach([drawn[line] for line in (2, 6, 10)], said.append)
+    assert len(said) == 4
+    place = judge.pool.get()
+    assert (tmp_path / "0" / "leveret" / "core" / "sums.py").read_text() == source, "the marks are gone"
+    monkeypatch.setattr(mutate, "run_pytest", lambda place, names, until=None: said.append(names) or (0, ""))
+    for line, names in ((2, ["wide.py::test_half", "wide.py::test_server"]), (6, ["far.py::test_told"]), (10, ["wide.py::test_server"])):
+        del said[:]
+        judge.in_others(place, drawn[line])
+        assert said == [["tests/others/test_" + name for name in names]] and drawn[line].verdict == "survived"
 
 
 def test_the_tests_that_are_most_about_a_file_come_first(monkeypatch):

@@ -4,10 +4,11 @@ Laws: the checkout is never written to; the same tree, count and seed draw the s
 killed it. Each verdict is kept as long as the tree stays as it is: a run that was ended goes on with the same command. How to use it and
 what its words mean: tests/README.md.
 A mutant has the unit tests that run its statement first (test_by_test.py says which), those first of whose statements most are in its
-file, for UNITS_MAX_S; when they pass it has the nearest test files of the other fast legs (nearest.py), for OTHERS_MAX_S, which a busy
-machine has longer; after those it is not judged. The first failure ends it. What runs at import has the unit tests whose
-file names its own, as test_numbers.py does, then those that run anything of it, for half of UNITS_MAX_S, and then the quickest of all that
-import it.
+file, for UNITS_MAX_S; when they pass it has the tests of the other fast legs that run its statement, of the files nearest to it
+(nearest.py), which are run once for all such mutants to know that (reaching.py). The first failure ends it. What runs at import has the
+unit tests whose file names its own, as test_numbers.py does, then those that run anything of it, for half of UNITS_MAX_S, and then the
+quickest of all that import it; of the other legs it has the nearest files whole, for OTHERS_MAX_S, which a busy machine has longer; after
+those it is not judged.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 
-from . import check, copies, legs, mutation_report, mutations, nearest, test_by_test
+from . import check, copies, legs, mutation_report, mutations, nearest, reaching, test_by_test
 
 ROOT = legs.ROOT
 PRODUCT = ("core", "ports", "tools", "firmware", "c_accel")
@@ -41,7 +42,8 @@ SLOW = (  # test files that take more than 100 s of a quiet machine
     "tests/simulate/test_simulate.py",
     "tests/spark/test_kills.py",
 )
-OTHERS_MAX = 5  # test files of the other legs for one mutant, the nearest first
+REACHING_MAX = 8  # test files of the other legs that are run to know which of their tests run a mutant's statement, the nearest first
+OTHERS_MAX = 5  # of them, for what runs at import: without that knowledge
 WANTED = 0.9  # of the mutants are to die
 
 # What CPython's fast legs do not run, by the beginning of its path: why, and which leg's tests run it.
@@ -66,7 +68,10 @@ ELSEWHERE = (
 # Of the processor, marked and without a mutant: the unit tests that one mutant is asked, of those that run its statement. The whole leg
 # takes about as much, unmarked a sixth of it: a statement that every test runs has them all.
 UNITS_MAX_S = 300
-OTHERS_MAX_S = 300  # of the wall clock of a machine that does nothing else: the other legs' tests for one mutant
+# Of the wall clock of a machine that does nothing else: the other legs' tests for one mutant. Of those that run its statement the quickest
+# are asked for so long, by what they took without it.
+OTHERS_MAX_S = 300
+OTHERS_SPARE_S = 20  # the same: what a file's tests have beyond WALL_TIMES of that
 ONE_MAX_S = 120  # the same, for one test of them
 SOME_FAILED = (1, 2)  # pytest's exit status: tests have failed, or could not be read
 PART = 24  # test files of the unit leg that are measured together
@@ -94,6 +99,10 @@ class Mutant:
 
     def place(self):
         return f"{self.path}:{self.mutation.line}"
+
+    def statement(self):
+        """The first line of its statement of a function; 0: it runs at import."""
+        return test_by_test.statement_of(self.source, self.mutation.line)
 
     def sentence(self):
         return self.mutation.sentence(self.source)
@@ -244,12 +253,13 @@ class Judge:
         self.until = until  # by time.monotonic: no mutant is begun later
         folders = [path for name in OTHER_LEGS for leg in legs.LEGS if leg.name == name for path in leg.paths]
         left_out = {path for path in check.python_files(*folders) if NOT_FAST.search(read(path))}
-        self.nearest = nearest.Nearest(folders, PRODUCT, OTHERS_MAX, left_out.union(SLOW))
+        self.nearest = nearest.Nearest(folders, PRODUCT, REACHING_MAX, left_out.union(SLOW))
         self.lock = threading.Lock()
         state = _digest(check.python_files(*PRODUCT, "tests"))
-        self.state, self.plains = "verdicts-" + state, "others-" + state
+        self.state, self.plains, self.reaches = "verdicts-" + state, "others-" + state, "reaching-" + state
         self.verdicts = kept(self.state) or {}  # place and sentence of a mutant -> verdict, what killed it, reached, test files, tests left
         self.passing = kept(self.plains) or {}  # test of another leg -> whether it passes without a mutant
+        self.reaching = kept(self.reaches) or {}  # test file of another leg -> the marks it was asked for, and what tests_reaching says
 
     def judge(self, mutant, step):
         """The mutant after a step: `in_units` or `in_others`; what is known already is not asked again."""
@@ -268,7 +278,7 @@ class Judge:
 
     def units(self, mutant):
         """[[test file, test, seconds], ...]: the unit tests for a mutant, in the order of the text above; and whether one runs its line."""
-        line, path = test_by_test.statement_of(mutant.source, mutant.mutation.line), mutant.path
+        line, path = mutant.statement(), mutant.path
         first, near, far = [], [], []
         for file, record in self.measured.items():
             is_named = not line and names(read(file), path)
@@ -285,7 +295,7 @@ class Judge:
         """Ask the unit tests, for UNITS_MAX_S; without a verdict where none fails."""
         tests, mutant.reached = self.units(mutant)
         asked, spent = [], 0.0
-        runs_at_import = not test_by_test.statement_of(mutant.source, mutant.mutation.line)
+        runs_at_import = not mutant.statement()
         for order, most in ((tests, UNITS_MAX_S / 2 if runs_at_import else UNITS_MAX_S), (sorted(tests, key=_seconds), UNITS_MAX_S)):
             for test in order:
                 if spent + test[2] <= most and test not in asked:
@@ -294,13 +304,64 @@ class Judge:
         if asked:
             self._kills_units(place, mutant, asked)
 
+    def reach(self, mutants, tell):
+        """Learn which tests of the other legs run the statements of some mutants, and forget those of others. `tell` is called with each
+        test file that was run."""
+        mutants = [mutant for mutant in mutants if mutant.statement()]
+        statements: dict = {}
+        for mutant in mutants:
+            statements.setdefault(mutant.path, (mutant.source, set()))[1].add(mutant.statement())
+        marks = {reaching.name_of(path, line) for path, (_, lines) in statements.items() for line in lines}
+        wanted = collections.Counter(file for mutant in mutants for file in self.nearest.files(mutant.path))
+        files = [file for file, _ in wanted.most_common() if not marks.issubset(self.reaching.get(file, [[]])[0])]
+
+        def run(file):
+            if self.until is not None and time.monotonic() >= self.until:
+                return file, None
+            return file, with_copy(self.pool, lambda place: reaching.tests_reaching(place, file, statements))
+
+        def learn(answer):
+            file, tests = answer
+            if tests is not None:
+                self.reaching[file] = [sorted(marks), *tests]
+                keep(self.reaches, self.reaching)
+                tell(file)
+
+        copies.in_threads(self.pool.qsize(), run, files, learn)
+
     def in_others(self, place, mutant):
-        """Ask the nearest test files of the other legs, of a mutant that lives through the unit tests: for OTHERS_MAX_S. Where they have
-        not ended by then there is no verdict: a quieter machine may give one."""
+        """Ask tests of the other legs, of a mutant that lives through the unit tests."""
+        if mutant.statement():
+            self._in_tests_reaching(place, mutant)
+        else:
+            self._in_nearest(place, mutant)
+
+    def _in_tests_reaching(self, place, mutant):
+        """Those that run its statement, file by file, the nearest first. Without a verdict where a file was not run for `reach`, or where
+        one has not ended in ten times what it takes."""
+        mark, mutant.left, spent = reaching.name_of(mutant.path, mutant.statement()), 0, 0.0
+        for file in self.nearest.files(mutant.path):
+            _, known, has_ended = self.reaching.get(file, ([], [], False))
+            mutant.left += not has_ended
+            tests = sorted((seconds, name) for name, seconds, marks in known if mark in marks and self.passing.get(name, True))
+            asked = []
+            for seconds, name in tests:
+                if spent + seconds <= OTHERS_MAX_S * copies.slowness():
+                    spent += seconds
+                    asked.append(name)
+            took_s = sum(seconds for seconds, name in tests if name in asked)
+            until = time.monotonic() + OTHERS_SPARE_S * copies.slowness() + WALL_TIMES * took_s
+            if asked and self._kills(place, mutant, asked, until):
+                return
+        mutant.verdict = "" if mutant.left else "survived"
+
+    def _in_nearest(self, place, mutant):
+        """The nearest files, whole, for OTHERS_MAX_S. Where they have not ended by then there is no verdict: a quieter machine may give
+        one."""
         until = time.monotonic() + OTHERS_MAX_S * copies.slowness()
         mutant.left = 0
-        for file in self.nearest.files(mutant.path):
-            if self._kills(place, mutant, file, until):
+        for file in self.nearest.files(mutant.path)[:OTHERS_MAX]:
+            if self._kills(place, mutant, [file], until):
                 return
         mutant.verdict = "" if mutant.left else "survived"
 
@@ -316,14 +377,16 @@ class Judge:
         mutant.by = "::".join(said[-1][:2]) if said else tests[0][0]
         return True
 
-    def _kills(self, place, mutant, file, until):
-        """Whether a test of a file of another leg fails with the mutant in this copy, twice, and passes without it: those tests have limits
-        of time, and the machine may be busy. A file that has not ended `until` then has killed nothing, and is counted in `left`."""
+    def _kills(self, place, mutant, asked, until):
+        """Whether a test of another leg fails with the mutant in this copy, twice, and passes without it: those tests have limits of time,
+        and the machine may be busy. `asked`: a test file, or tests of one. What has not ended `until` then has killed nothing, and is
+        counted in `left`."""
+        file = asked[0].partition("::")[0]
         mutant.files += 1
         while time.monotonic() < until:
             bad = [name for name, passes in self.passing.items() if not passes and name.startswith(file)]
             with in_copy(place, mutant):
-                status, output = run_pytest(place, [file, *("--deselect=" + name for name in bad)], until)
+                status, output = run_pytest(place, [*asked, *("--deselect=" + name for name in bad)], until)
                 killer = KILLER.search(output)
                 name = killer.group(1) if killer else file
                 if status not in SOME_FAILED or run_pytest(place, [name])[0] not in SOME_FAILED:
@@ -380,10 +443,13 @@ def run(count, seed, minutes=None):
             else:
                 print(f"  {mutant.place()}  {mutant.sentence()}  lives through {mutant.files} files of unit tests", flush=True)
 
+        def left():
+            return [mutant for mutant in mutants if not mutant.verdict]
+
         try:
-            for step in (judge.in_units, judge.in_others):
-                left = [mutant for mutant in mutants if not mutant.verdict]
-                copies.in_threads(pool.qsize(), lambda mutant, step=step: judge.judge(mutant, step), left, tell)
+            copies.in_threads(pool.qsize(), lambda mutant: judge.judge(mutant, judge.in_units), left(), tell)
+            judge.reach(left(), lambda file: print(f"  {file} has said which of its tests run those statements", flush=True))
+            copies.in_threads(pool.qsize(), lambda mutant: judge.judge(mutant, judge.in_others), left(), tell)
         except BaseException:  # a signal too: what is known so far is told
             print("\n".join(mutation_report.told(mutants, seed, WANTED, ELSEWHERE)), flush=True)
             raise
