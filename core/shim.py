@@ -164,22 +164,18 @@ else:
         """See hot.put_number."""
         _write_number(target, at, high << 30 | low)
 
-    def route_hash(source, at, size):
-        """See publish.route_hash; another number, which c_accel/routes.h has too."""
-        hashed = int.from_bytes(source[at : at + size], "big") % 0xFFFFFC7 * 2039 & 0xFFFFFFF
-        return hashed ^ hashed >> 13
-
-    _NAME = "x-publisher-id".encode()  # as every family writes it
-
-    def is_named(source, at, end):
-        """See publish.is_named."""
-        return _NAME in bytes(source[at:end])
-
     def high_octets(source, at, end, ascii=bytes(range(128))):
         """See amqp_1_0/hot_in.high_octets."""
         return len(bytes(source[at:end]).translate(None, ascii))
 
     def quicker(function, form=None):
         """The form of a hot function that this interpreter is quicker with: one call instead of a look at each octet. It has the function's
-        name here; or `form` of struct, for a function that writes its arguments so behind `target` and `at`."""
-        return globals()[function.__name__] if form is None else Struct(form).pack_into
+        name, here or in the file beside the function's own whose name ends with _quicker; or `form` of struct, for a function that writes
+        its arguments so behind `target` and `at`. Where there is none, as among the files of a board, it is the function itself."""
+        if form is not None:
+            return Struct(form).pack_into
+        name = function.__name__
+        try:
+            return globals().get(name) or getattr(__import__(function.__module__ + "_quicker", None, None, (name,)), name)
+        except ImportError:
+            return function

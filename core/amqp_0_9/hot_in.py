@@ -11,7 +11,7 @@ The flat state: the channels of the connection by number (`numbers`), and whethe
 from ..broker.publish import find_route, is_named, may_push, publish, settle_all
 from ..memory.hot import append, find_tag, new_message
 from ..memory.layout import *
-from ..shim import const
+from ..shim import const, quicker
 
 _DEPTH_MAX = const(8)
 
@@ -357,3 +357,8 @@ def check_array(source, at, end, depth):
         if at < 0:
             return 0
     return 1
+
+
+header_end = quicker(header_end)
+body_end = quicker(body_end)
+check_properties = quicker(check_properties)

@@ -2,17 +2,20 @@
 
 import importlib.util
 import random
+import struct
 
 import pytest
 
 from leveret.core import shim
-from leveret.core.amqp_0_9 import hot_out
+from leveret.core.amqp_0_9 import hot_in as hot_in_0_9
+from leveret.core.amqp_0_9 import hot_in_quicker, hot_out
 from leveret.core.amqp_1_0 import hot_in, hot_transfers
 from leveret.core.broker import publish
 from leveret.core.memory import hot, layout
 
 SLOTS = 4096
 FORMS = {"put_frame": hot_out, "put_size": hot_transfers, "put_id": hot_transfers}  # by a form of struct
+READERS = ("header_end", "body_end", "check_properties")  # of hot_in_quicker.py
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +24,10 @@ def plain():
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shim, "quicker", lambda function, form=None: found.setdefault(function.__name__, function))
-        for module in (hot, publish, hot_out, hot_in, hot_transfers):
+        for module in (hot, publish, hot_out, hot_in, hot_transfers, hot_in_0_9):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS))
+    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS, *READERS))
     return found
 
 
@@ -100,3 +103,105 @@ def test_the_hash_is_of_the_octets_named_and_of_nothing_else():
     octets = b"abcdefgh" * 40
     for size in range(257):
         assert publish.route_hash(octets, 3, size) == publish.route_hash(memoryview(octets)[3 : 3 + size], 0, size)
+
+
+def state_of(**given):
+    """The state that the readers of a content look at: limits that some of the contents here are beyond."""
+    state = [0] * layout.STATE_WIDTH
+    usual = {"END": 0, "FRAME_MAX": 200, "SIZE": 300, "PROPERTIES_MAX": 100, "CONTENT_MAX": 250}
+    for name, value in {**usual, **given}.items():
+        state[getattr(layout, "STATE_" + name)] = value
+    return state
+
+
+def a_value(random_, depth):
+    """A field value (0-9-1 section 4.2.1, with the letters of RabbitMQ's), which may be of no letter that there is."""
+    letter = random_.choice(b"VtbBsuIifDlLdTSxAFq" if depth < 10 else b"Vt")
+    size = {86: 0, 115: 2, 117: 2, 73: 4, 105: 4, 102: 4, 68: 5, 108: 8, 76: 8, 100: 8, 84: 8}.get(letter, 1)
+    octets = random_.randbytes(size)
+    if letter in b"SxAF":
+        octets = random_.randbytes(random_.randrange(4))
+        if letter in b"AF":
+            maker = a_value if letter == 65 else a_pair
+            octets = b"".join([maker(random_, depth + 1) for _ in range(random_.randrange(3))])
+        octets = struct.pack(">I", len(octets)) + octets
+    return bytes([letter]) + octets
+
+
+def a_pair(random_, depth):
+    name = random_.choice((b"CC", b"BCC", b"XCC", b"unit", b"", "naïve".encode(), b"x" * 20))
+    return bytes([len(name)]) + name + a_value(random_, depth)
+
+
+def some_properties(random_):
+    """Property flags and list of class basic (section 4.2.6.1), nearly always valid."""
+    flags, octets = 0, b""
+    for bit in range(13):
+        if random_.random() < 0.4:
+            flags |= 0x8000 >> bit
+            if bit == 2:
+                table = b"".join([a_pair(random_, 1) for _ in range(random_.randrange(4))])
+                octets += struct.pack(">I", len(table)) + table
+            elif bit in (3, 4):
+                octets += bytes([random_.randrange(4)])
+            elif bit == 9:
+                octets += random_.randbytes(8)
+            else:
+                text = random_.choice((b"", b"text", b"r" * 21, b"30", b"60000", b"123456789", b"4x"))
+                octets += bytes([len(text)]) + text
+    return struct.pack(">H", flags | (random_.random() < 0.03)) + octets
+
+
+def damaged(random_, octets):
+    """Sometimes with another octet at one place."""
+    if octets and random_.random() < 0.3:
+        at = random_.randrange(len(octets))
+        octets = octets[:at] + bytes([random_.choice((0, octets[at] ^ 1, octets[at] + 1 & 255, 255))]) + octets[at + 1 :]
+    return octets
+
+
+def test_properties_are_checked_alike(plain):
+    """What is valid, what its columns are, and what is for the session (hot_in.check_properties)."""
+    random_ = random.Random(random.randrange(1 << 30))
+    answers = set()
+    for _ in range(4000):
+        octets = damaged(random_, some_properties(random_))
+        source = memoryview(b"head" + octets + b"\xce" + random_.randbytes(3))
+        end = 4 + len(octets)
+        states = [state_of(), state_of()]
+        forms = plain["check_properties"], hot_in_quicker.check_properties
+        one, other = (form(state, source, 4, end) for form, state in zip(forms, states))
+        columns = [(state[layout.STATE_KIND], state[layout.STATE_LIFETIME]) for state in states]
+        assert one == other and (one == 0 or columns[0] == columns[1]), bytes(octets)
+        answers.add(one)
+    assert answers == {0, 1, 2} and hot_in_0_9.check_properties is hot_in_quicker.check_properties
+
+
+def test_a_table_in_tables_is_valid_to_a_depth_alike(plain):
+    for depth in range(12):
+        octets = b""
+        for _ in range(depth):
+            octets = b"\1aF" + struct.pack(">I", len(octets)) + octets
+        octets = b"\x20\0" + struct.pack(">I", len(octets)) + octets
+        forms = plain["check_properties"], hot_in_quicker.check_properties
+        answers = [form(state_of(), octets + b"\xce", 0, len(octets)) for form in forms]
+        assert answers == [int(depth < 8)] * 2, depth
+
+
+def test_the_frames_of_a_content_are_read_alike(plain):
+    """The header's and the body's: where they end, that they are incomplete, or that they are not as usual."""
+    random_ = random.Random(random.randrange(1 << 30))
+    answers = set()
+    for _ in range(4000):
+        properties, bodies = some_properties(random_)[:120], [random_.randbytes(random_.choice((0, 1, 90, 201))) for _ in range(2)]
+        size = sum(map(len, bodies)) + (random_.random() < 0.1)
+        header = struct.pack(">BHIHHQ", 2, 7, 12 + len(properties), 60, 0, size | (random_.random() < 0.05) << 29) + properties + b"\xce"
+        body = b"".join([struct.pack(">BHI", 3, 7, len(each)) + each + b"\xce" for each in bodies if each or random_.random() < 0.2])
+        octets = b"\1\0\7" + damaged(random_, header) + damaged(random_, body)
+        state = state_of(END=random_.choice((len(octets), random_.randrange(3, len(octets) + 1))), SIZE=random_.choice((300, 700)))
+        source = memoryview(octets + bytes(30))
+        headers = [form(state, source, 0, 3) for form in (plain["header_end"], hot_in_quicker.header_end)]
+        ends = [form(state, source, 0, 3 + len(header), size) for form in (plain["body_end"], hot_in_quicker.body_end)]
+        assert headers[0] == headers[1] and ends[0] == ends[1], bytes(octets)
+        answers.update([(name, min(answer, 0)) for name, answer in (("header", headers[0]), ("body", ends[0]))])
+    assert answers == {(name, answer) for name in ("header", "body") for answer in (0, layout.INCOMPLETE, layout.ASK)}
