@@ -256,6 +256,8 @@ def test_connections_channels_and_consumers_of_a_real_client(served, api, client
     (consumer,) = api.get("/consumers/%2F")
     assert consumer["queue"] == {"name": "calls.consumed", "vhost": "/"} and consumer["ack_required"] and consumer["prefetch_count"] == 7
     assert api.get(queue("calls.consumed"))["consumer_details"] == [consumer]
+    client.channel().basic_consume("calls.consumed", lambda *_: None, consumer_tag="any")
+    assert {row["consumer_tag"]: row["prefetch_count"] for row in api.get("/consumers/%2F")} == {"tag": 7, "any": 0}, "0: no limit"
     assert [row["name"] for row in api.get("/connections/username/guest")] == [rows[0]["name"]]
     assert Api(served.http_port, "viewer").get("/connections") == []
     assert Api(served.http_port, "viewer").get(path, 401)

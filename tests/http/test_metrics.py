@@ -10,6 +10,8 @@ import pytest
 from api import Api, Served, queue
 from prometheus_client.parser import text_string_to_metric_families
 
+from leveret.ports.http import metrics
+
 # What RabbitMQ's public dashboard reads and this broker has; the rest is in ports/http/README.md.
 DASHBOARD = (
     "identity_info build_info connections channels consumers queues channel_consumers connections_opened connections_closed "
@@ -129,3 +131,10 @@ def test_a_serial_line_tells_of_its_errors():
         assert process.stop() == 0
         os.close(master)
         os.close(slave)
+
+
+def test_lines_come_in_pieces_of_many():
+    """A scrape of many objects is neither one large text nor a write to the socket for each line."""
+    for count in (0, 1, metrics.AT_ONCE, metrics.AT_ONCE + 1):
+        made = [piece.count(b"\n") for piece in metrics.pieces("line\n" for _ in range(count))]
+        assert made == [metrics.AT_ONCE] * (count // metrics.AT_ONCE) + [count % metrics.AT_ONCE] * (count % metrics.AT_ONCE > 0)

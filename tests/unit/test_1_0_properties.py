@@ -127,3 +127,14 @@ def verdict(octets, pieces):
     except ProtocolError as error:
         return error.text
     return ""
+
+
+def test_a_timestamp_becomes_that_of_0_9_1_in_seconds():
+    """Section 1.6.17 counts milliseconds since 1970, 0-9-1 (4.2.5.4) seconds; one before 1970 it has none for."""
+    assert [properties.plain(("timestamp", ms)) for ms in (0, 999, 1000, 1700000000999)] == [("T", s) for s in (0, 0, 1, 1700000000)]
+    try:
+        properties.plain(("timestamp", -1))
+    except ValueError as error:
+        assert str(error) == "0-9-1 has no timestamp"
+    else:
+        raise AssertionError("0-9-1 has a timestamp before 1970")

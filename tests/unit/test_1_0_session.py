@@ -177,3 +177,17 @@ def test_sessions_beyond_the_brokers_places_are_refused_with_their_connection():
     peer = Peer(broker, begins=False)
     peer.give(performative("begin", **BEGIN))
     assert error_in(peer.frames(), "close") == ("amqp:resource-limit-exceeded", "this broker holds 1 sessions at most")
+
+
+def test_a_connection_that_closes_delivers_nothing_more():
+    """Section 2.4.3: whoever has sent a close sends nothing behind it. `deliver` (wire/contract.pyi) answers how many it has written."""
+    broker = new_broker()
+    declare(broker)
+    peer = Peer(broker)
+    peer.receiver()
+    (consumer,) = broker.queues["q"].consumers
+    protocol = peer.connection.session
+    assert not protocol.closing and protocol.deliver(consumer, 5) == 0, "the queue is empty"
+    protocol.shut("it goes")
+    assert protocol.closing and protocol.deliver(consumer, 5) == 0
+    assert peer.frames()[-1][0] == "close"

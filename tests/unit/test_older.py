@@ -175,6 +175,18 @@ def test_a_browser_is_refused_what_makes_no_sense():
         assert [given[0] for name, given in found if name.endswith("close")] == [code]
 
 
+def test_a_browsers_tag_is_its_own():
+    """Section 1.8.3.3 of 0-9-1, consumer-tag: of a consumer or of a browser on the channel, once at a time (530)."""
+    browses = {"x-filter-no-consume": True}
+    for arguments in (browses, {}):
+        for peer in all_of():
+            consumed(peer, "b", arguments)
+            peer.asked("basic_consume_ok")
+            consumed(peer, "b", browses)
+            found = peer.methods()
+            assert [given[0] for name, given in found if name.endswith("close")] == [530], found
+
+
 def test_a_selector_chooses():
     """Qpid's x-filter-jms-selector, of consumers and of browsers; messages that it does not fit stay."""
     for peer in all_of():
