@@ -1,13 +1,13 @@
 """Log segments as files of a directory, for Linux: durable means fdatasync, and the directory synced when a file comes or goes.
 
-The contract is in core/log/segments.py. A store can have a reserve (`keep_reserve`), a file without meaning that goes when the disk is
-full: so there is room to note what has been acknowledged, and to free what that was written in.
+The contract is in core/log/segments.py. A store can have a reserve (`keep_reserve`): a file without meaning, which the store deletes when
+other programs have filled the disk. In its place the log still records acknowledgements, and can then remove the segments they empty.
 
     00000017.log                  a segment                      segments     which of them there are to be (core/log/segment_list.py)
     00000016-512.damaged-<date>   what was cut off one           lock         held by who has the directory
     00000009.orphans              messages of queues that nothing defines (core/recovery/orphans.py)
 
-All of them are made for their owner alone (0600), whatever the directory is; those of an earlier version are made so at the start.
+The store makes each of them for its owner alone (0600), whatever the directory's mode, and at the start those of an earlier version too.
 
 Only one program at a time has a directory: it holds a lock on the file `lock`.
 """
@@ -101,7 +101,7 @@ class FileStore:
         return sorted(number_of(entry.name) for entry in os.scandir(self.path) if number_of(entry.name) and entry.is_file())
 
     def strays(self) -> list[str]:
-        """Names of files that end as segments do and are none: they are left alone."""
+        """Names of files that end as segments do and are none: the store leaves them alone."""
         return sorted(
             entry.name for entry in os.scandir(self.path) if entry.name.endswith(SUFFIX) and not (number_of(entry.name) and entry.is_file())
         )
@@ -130,7 +130,7 @@ class FileStore:
         return self.left - (0 if self.reserved else self.reserve_size)
 
     def keep_reserve(self, size: int) -> None:
-        """Keep so many octets for the time when the disk is full; as soon as there is room for them."""
+        """Keep a reserve of so many octets for the time when the disk is full; the store writes it as soon as the disk has the space."""
         self.reserve_size = size
         self.make_reserve()
 
@@ -250,7 +250,7 @@ class FileStore:
         self.medium_octets += PAGE
 
     def remove(self, number: int) -> None:
-        """Remove a segment. It is no longer noted before that, but on a disk so full that only the removal makes room for it."""
+        """Remove a segment. The note of the segments comes first; on a disk so full that there is no space for it, afterwards."""
         if number == self.number:
             self.close_file()
         before = self.note.octets() if self.note.ranges is not None else b""

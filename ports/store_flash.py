@@ -183,8 +183,8 @@ class FlashStore:
         return total + self.waiting_size if number == self.number else total
 
     def free(self) -> int:
-        """Octets that can be counted on: half of what the free blocks have, because commits are padded, less those that are kept back
-        for settlements and definitions."""
+        """Octets that the log can count on: half of what the free blocks have, because commits are padded, less the blocks that the
+        store keeps back for settlements and definitions."""
         return max(0, len(self.free_blocks) - _KEPT_BACK) * (self.block_size // 2)
 
     def read(self, number: int, offset: int, size: int) -> bytes:

@@ -102,7 +102,7 @@ class FolderStore:
         self.unsynced += len(octets)
 
     def sync(self, number: int) -> None:
-        """Make a segment durable. Those that are not written to are."""
+        """Make a segment durable. Segments that nobody writes to are durable already."""
         if number == self.number and self.unsynced:
             self.file.flush()
             if hasattr(os, "fsync"):
@@ -124,7 +124,7 @@ class FolderStore:
         self.medium_octets += blocks * _BLOCK_SIZE
 
     def remove(self, number: int) -> None:
-        """Remove a segment. It is no longer noted before that; where there is no room even for that, after it."""
+        """Remove a segment. The note of the segments is written first; where there is no space even for the note, afterwards."""
         if number == self.number:
             self.finish()
         if self.note.remove(number, self.numbers()):
@@ -152,7 +152,7 @@ class FolderStore:
         os.rename(self.place(_COPY), self.name(number))
 
     def finish(self) -> None:
-        """Make durable and close the segment that is written to; what fails here the log has left already."""
+        """Make the open segment durable and close it. An error here is of a segment that the log has left already."""
         file, self.file, self.number = self.file, None, None
         self.unsynced = 0
         try:

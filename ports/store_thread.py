@@ -1,7 +1,7 @@
-"""The file store of a broker that has others to serve: what waits for the disk is done in one thread, one thing at a time.
+"""The file store of a broker that has others to serve: one thread does what waits for the disk, one job at a time.
 
 The contract is in core/log/segments.py (`begin`, `begin_remove`, `ended`, `wait`). A memory card may take half a second for a sync;
-meanwhile the loop goes on. `pollable` can be read when what was begun is done: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
+meanwhile the loop goes on. `pollable` can be read when the thread has done its job: `Loop.watch` (tcp.py) wakes for it, and calls `accept`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if False:  # for the type checker alone: an idle broker does without the module
 
 
 class ThreadedFileStore(FileStore):
-    """A FileStore that need not be waited for. Raises DirectoryInUse, OSError."""
+    """A FileStore whose caller need not wait for the disk. Raises DirectoryInUse, OSError."""
 
     def __init__(self, path: str, pollable: int | None = None) -> None:
         FileStore.__init__(self, path)
@@ -33,7 +33,8 @@ class ThreadedFileStore(FileStore):
         self._thread.start()
 
     def beside(self, name: str, make: bool = True) -> "ThreadedFileStore | None":
-        """A store in a folder of this one, which wakes the same loop; None where there is none and none is to be made. Raises OSError."""
+        """A store in a folder of this one, which wakes the same loop; None where that folder is not there and the caller wants none made.
+        Raises OSError."""
         path = os.path.join(self.path, name)
         if not make and not os.path.isdir(path):
             return None

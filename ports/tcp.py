@@ -133,7 +133,7 @@ class Loop(Slots):
             self.broker.tick(now, clock.seconds())
 
     def tell_endpoints(self, now: int) -> None:
-        """Tell the endpoints that are to know it, now and then: behind what was read, so that a peer that has spoken is not given up."""
+        """Tell endpoints whose turn it is the time, after the step has read: so that none gives up a peer that has just sent."""
         passed_ms = (now - self.ticked) & 0x3FFFFFFF
         if passed_ms < TICK_MS:
             return
@@ -275,7 +275,7 @@ class Loop(Slots):
             self.wake(broken)
 
     def arm_slot(self, slot: int) -> None:
-        """Ask poll for the needs of one slot's endpoint, or remove the slot when its endpoint has closed."""
+        """Ask poll for what one slot's endpoint needs, or remove the slot when its endpoint has closed."""
         endpoint = self.endpoints[slot]
         if endpoint.closed:
             try:

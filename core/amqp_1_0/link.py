@@ -57,7 +57,8 @@ class Link:
     # Attaching
 
     def attach(self, fields):
-        """The peer's attach: answered by ours, and where the link cannot be by a detach behind it (section 2.6.3). False: it must wait."""
+        """Answer the peer's attach with ours, and with a detach behind it where the broker refuses the link (section 2.6.3). False: the
+        attach must wait."""
         tables = self.broker.tables
         tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
         try:
@@ -89,8 +90,8 @@ class Link:
         """Make the link's node and consumer; raises ProtocolError where that fails. False: it cannot be made now."""
 
     def must_wait(self, node):
-        """True while a node would have to be made, and a commit takes effect in the queues that were seen to have room for it, or the log
-        cannot be written."""
+        """True when the attach would make a node and the broker can make none now: a commit is under way in queues whose room was checked
+        before, or the log cannot be written."""
         broker = self.broker
         there = node[0] in (addresses.QUEUE, addresses.TO, addresses.MANAGEMENT) or node[1] in broker.queues
         return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
@@ -110,8 +111,7 @@ class Link:
             raise LinkError(RESOURCE_ERROR, "this broker takes %d links of a connection" % limits.channel_max)
 
     def steal(self):
-        """A link of this name, role and container that is there is stolen by this one (section 2.6.1); false: it has not given back yet
-        what it held."""
+        """Detach the link that has this one's name, role and container (section 2.6.1). False: that link has not given back all it held."""
         container, user = self.protocol.container_id, self.protocol.connection.user
         gone = True
         for connection in self.broker.connections:
@@ -179,8 +179,8 @@ class Link:
         """Forget the link's deliveries: its session ends, or its queue is deleted."""
 
     def granted(self, fields):
-        """The credit that a flow of a receiver gives (section 2.6.7): it counts from the last delivery that it has seen; None: it has not
-        seen our attach."""
+        """The credit that a receiver's flow gives (section 2.6.7). The receiver counts from the last delivery that it has seen; a flow
+        without delivery-count is of a receiver that has not seen our attach."""
         seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
         return max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
 

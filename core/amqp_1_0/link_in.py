@@ -131,7 +131,7 @@ class IncomingLink(Link):
         return given
 
     def recover(self, fields):
-        """What became of the deliveries that the peer has not settled since another link of this name (section 2.6.13)."""
+        """Look up what became of the deliveries that the peer left unsettled on an earlier link of this name (section 2.6.13)."""
         if self.second or fields["unsettled"]:
             self.kept = termini.of(self.broker).attach(self, fields, self.target[1])
 
@@ -173,7 +173,7 @@ class IncomingLink(Link):
             self.session.say_flow(self)
 
     def transfer(self, fields, octets, at, end):
-        """A transfer; false when the broker has no room for it, and then nothing has changed."""
+        """Process a transfer. Returns false, with nothing changed, when the broker has no memory for its octets now."""
         delivery = self.delivery
         if delivery is None:
             delivery = self.first(fields)
@@ -272,7 +272,7 @@ class IncomingLink(Link):
         return None if self.delivery is None else self.delivery.work
 
     def count(self, delivery):
-        """A transfer counts: with the first one its delivery has begun, and used a credit."""
+        """Note that a delivery has begun, and has used a credit, at the first of its transfers."""
         if delivery.counted:
             return
         delivery.counted = True
@@ -431,7 +431,7 @@ class IncomingLink(Link):
         return not self.outcomes or "amqp:%s:list" % name in self.outcomes
 
     def end(self, delivery):
-        """All transfers of the delivery have come."""
+        """End the delivery under way: the peer has sent all of its transfers."""
         self.delivery = None
         if delivery.lead:
             self.keep(delivery, b"")
@@ -454,13 +454,13 @@ class IncomingLink(Link):
         self.give_credit()
 
     def close(self):
-        """The peer's detach closes the link: nothing is kept for another one."""
+        """Forget the link's target, because the peer's detach closes the link: no other link can resume it."""
         if self.kept is not None:
             termini.of(self.broker).closed(self)
         return True
 
     def leave(self):
-        """The link is detached: its target is kept, unless it has closed."""
+        """Free the link's name after its detach; termini.py keeps the target, unless the peer has closed the link."""
         Link.leave(self)
         if self.kept is not None:
             termini.of(self.broker).detached(self)
@@ -490,7 +490,7 @@ class IncomingLink(Link):
             self.end_batch()
 
     def end_batch(self):
-        """Nothing of the batch under way takes effect."""
+        """Roll back the batch under way: none of its messages takes effect."""
         batch, self.batch = self.batch, None
         batch.rollback()
 

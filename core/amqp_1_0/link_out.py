@@ -102,7 +102,8 @@ class OutgoingLink(Link):
         return True
 
     def subscribe(self, given, properties, owner):
-        """Make the consumer; `given`, the fields of the source, becomes what was taken of them; `owner`: whose messages it does not get."""
+        """Make the consumer. `given`: the fields of the source; afterwards those that the broker keeps to. `owner`: the publisher whose
+        messages the consumer does not get, or None."""
         broker, reading = self.broker, self.reading
         queue = broker.queues[reading.queue]
         mode = given["distribution-mode"]
@@ -182,7 +183,8 @@ class OutgoingLink(Link):
             self.session.say_flow(self)
 
     def drained(self):
-        """A receiver wants all that there is now: true when it has that, its credit is used up, and it is told."""
+        """Serve a receiver that drains (section 2.6.7): true when it has every message there is, its credit is used up, and a flow has
+        told it so."""
         if not self.drain or self.consumer is None:
             return True
         if self.left() > 0:
@@ -229,7 +231,8 @@ class OutgoingLink(Link):
         raise LinkError(INVALID_FIELD, "a transfer on link '%s', whose sender is this broker" % self.name[:80])
 
     def give_back(self):
-        """End the consumer, after its deliveries have gone back as if they had not been delivered; false: some are there yet."""
+        """Return the deliveries to their queue as if the link had not had them, and end the consumer; false: some are left for the next
+        call."""
         consumer = self.consumer
         if self.session.outgoing.link is self:
             self.session.outgoing.abandon()
@@ -257,7 +260,8 @@ class OutgoingLink(Link):
         return True
 
     def close(self):
-        """The link is closed, and not only detached: a subscription of its own ends; false: not all of it yet."""
+        """End the link's own subscription, because the peer has closed the link and not only detached it; false: messages are left to
+        drop."""
         reading = self.reading
         if reading is not None and reading.ends and not reading.own:
             return nodes.close(self.broker, self.protocol.connection, reading.queue, False)

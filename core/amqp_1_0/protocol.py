@@ -1,8 +1,8 @@
 """AMQP 1.0 on one connection: layers and frames in, turns, the end (contract.Protocol). What goes out is in sending.py.
 
-States: states.CONNECTION, whose actions are in opening.py. A frame is taken when it is whole, which it can be in the receive buffer
-(max-frame-size); one that has to wait stays where it is and is read again. Frames that want a reply wait while replies do; transfers, flows
-and dispositions are taken in also then.
+States: states.CONNECTION, whose actions are in opening.py. The protocol processes a frame when the receive buffer has all of it, which
+max-frame-size makes possible; a frame that has to wait stays in the buffer and is read again. A frame that asks for a reply waits while
+earlier replies wait for the send buffer; transfers, flows and dispositions do not.
 """
 
 from .. import states
@@ -190,7 +190,7 @@ class Protocol(Sending):
         return states.step(self, CONNECTION, opening, input_, self, *given)
 
     def let_leave(self):
-        """Detached links give their deliveries and queues back, a part each turn. Returns false while some are left."""
+        """Have detached links give their deliveries and queues back, a part each turn. Returns false while some are left."""
         while self.leaving:
             if not self.leaving[0].give_back():
                 self.connection.wait_for_turn()
@@ -199,7 +199,8 @@ class Protocol(Sending):
         return True
 
     def drains(self, link):
-        """A receiver wants what there is now: true when it has that; else it is looked at again as time passes and the peer reads."""
+        """Serve a link whose receiver drains: true when the receiver has every message there is; else `drain` serves the link again as time
+        passes and the peer reads."""
         if link.drained():
             return True
         if link not in self.draining:
@@ -221,12 +222,12 @@ class Protocol(Sending):
     # Time, and the end
 
     def tick(self):
-        """Time passes: see watch.py."""
+        """Do what is due at this time: see watch.py."""
         self.searching = self.broker.tables.engine.deliveries
         return watch.tick(self)
 
     def fail(self, condition, text):
-        """The connection ends for an error (section 2.8.15): a close with its condition where the peer can hear it."""
+        """End the connection for an error (section 2.8.15): with a close that has its condition, where the peer can still read one."""
         self.step("error", condition, text)
 
     def shut(self, text):
@@ -239,7 +240,7 @@ class Protocol(Sending):
         self.release_all()
 
     def release_all(self):
-        """Every session gives back its deliveries, consumers and links."""
+        """Have every session give back its deliveries, consumers and links."""
         self.held = None
         for session in list(self.mapped.values()):
             session.step("release")
