@@ -90,7 +90,7 @@ static inline void put_signed(writer *out, int32_t small, int32_t code, const ui
     put(out, is_small ? octets + size - 1 : octets, is_small ? 1 : size);
 }
 
-/* The sections properties and application-properties of a message of another version, for convert.c. */
+/* The sections properties and application-properties of a message of another version, for amqp_1_0_convert.c. */
 void leveret_amqp_1_0_tell(const leveret_told *told, writer *out);
 
 #endif
