@@ -193,9 +193,7 @@ def count_tag(tables, channel):
 
 def number_at(columns, high, low):
     """The eight octets of a number kept in two fields of 30 bits."""
-    octets = bytearray(8)
-    hot.put_number(octets, 0, columns[high], columns[low])
-    return bytes(octets)
+    return (columns[high] << 30 | columns[low]).to_bytes(8, "big")
 
 
 def get(session, channel, queue, no_ack):

@@ -92,11 +92,27 @@ def deliver_record(session, consumer, message, octets):
     if tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT:
         octets, pieces = foreign().reworked(session.broker, message)
         size = foreign().size_of(tables, message, pieces)
-    header = frame.content_header(consumer.channel.number, size, properties.with_header(octets, pair))
-    if refuses_header(session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset):
+    number, send = consumer.channel.number, session.send
+    header = frame.content_header(number, size, properties.with_header(octets, pair))
+    if len(header) > session.frame_size_max and refuses_header(
+        session, consumer, len(header), "the message of offset %d" % consumer.cursor_offset
+    ):
         return False
-    method_frame = start_record(session, consumer, message)
-    session.outgoing.start(session, consumer.channel.number, message, method_frame, header)
+    is_whole = (
+        0 < size <= session.frame_size_max - frame.OVERHEAD
+        and not tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FORMAT
+        and not send.takes_whole(-1, size)
+        and len(header) + len(consumer.prefix) + HEADS_MAX + tables.messages[message + layout.MESSAGE_ROUTE] + size
+        <= send.room() - limits.REPLY_ROOM
+    )
+    octets = start_record(session, consumer, message) + header
+    if is_whole:
+        send.write(octets)
+        tables.state[layout.STATE_CURSOR_BLOCK] = tables.messages[message]
+        tables.state[layout.STATE_CURSOR_OFFSET] = tables.size_of(message) - size
+        send.wrote(session.hot.put_body(size, session.frame_size_max, number, send.address, send.end, send.size - limits.REPLY_ROOM))
+    else:
+        session.outgoing.start(session, number, message, octets, b"")
     move_on(tables, consumer)
     return True
 
