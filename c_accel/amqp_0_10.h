@@ -24,19 +24,26 @@ int32_t leveret_amqp_0_10_ingest(const leveret_tables *t, leveret_amqp_0_10_run 
 int32_t leveret_amqp_0_10_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *lead, int32_t lead_size, int32_t frame_size_max,
                                uint8_t *target, int32_t at, int32_t end);
 
-/* What a peer says of deliveries of a session. Ids are serial numbers of 32 bits. */
+/* One range of ids, serial numbers of 32 bits. */
+typedef struct {
+    int32_t is_any;
+    uint32_t first;
+    uint32_t last;
+} leveret_amqp_0_10_said;
+
+/* What a peer says of the commands of a session. */
 typedef struct {
     int32_t record;   /* the session's */
     int32_t number;   /* the channel of its frames */
     int32_t most;     /* commands that may be taken */
     int32_t accepted; /* how many were */
-    int32_t has_completed;
-    uint32_t first; /* what the peer has completed of ours */
-    uint32_t last;
+    int32_t flushes;
+    leveret_amqp_0_10_said completed; /* of ours */
+    leveret_amqp_0_10_said known;     /* of the peer's, that it knows to be completed */
 } leveret_amqp_0_10_answers;
 
-/* Take message.accept of deliveries and session.completed, each of one range, from source[state[AT]:state[END]]: ASK, TURN_OVER. What is completed is
- * noted alone, and is one range. */
+/* Take message.accept, session.completed and known-completed, each of one range, and session.flush of what is completed from
+ * source[state[AT]:state[END]]: ASK, TURN_OVER. What is completed or known is noted alone, each as one range. */
 int32_t leveret_amqp_0_10_settle(const leveret_tables *t, leveret_amqp_0_10_answers *answers, const uint8_t *source);
 
 #endif

@@ -6,6 +6,7 @@ from leveret.core.memory import layout, serial
 
 from ._hot import ffi, lib
 
+FLUSHES = {"expected": False, "confirmed": False, "completed": True}  # the fields of session.flush
 HEADS = 2 * frame.HEAD  # octets behind the lead of deliveries: see core/amqp_0_10/hot_row.py, lead_of
 
 
@@ -36,8 +37,8 @@ class Row:
         return self.engine.burying.run(lib.leveret_amqp_0_10_pump, *given)
 
     def settle(self, protocol):
-        """Take what the peer says of deliveries, message.accept and session.completed of one range each, and note it as mapping.py does.
-        Returns why that ended (core/memory/layout.py)."""
+        """Take what the peer says of commands, in controls and message.accept of one range each, and note it as mapping.py does. Returns
+        why that ended (core/memory/layout.py); TURN_OVER where something was taken, too: what follows may be for `ingest`."""
         receive, state, answers = protocol.receive, protocol.broker.tables.state, self.answers
         source, at = receive.octets, receive.start
         session = protocol.attached.get(source[at + 6] << 8 | source[at + 7])
@@ -48,17 +49,28 @@ class Row:
         state[layout.STATE_AT], state[layout.STATE_END] = at, receive.end
         answer = lib.leveret_amqp_0_10_settle(self.pointers, answers, receive.address)
         receive.start = state[layout.STATE_AT]
+        if receive.start == at:
+            return answer
         count = answers.accepted
         if count:
             first = session.expected
             session.expected = serial.after(first, count)
             session.took(first, serial.after(first, count - 1))
             done(session, first, count)
-        if answers.has_completed:
-            known = Ranges()
-            known.add(answers.first, answers.last)
-            session.guarded(mapping.arrived, session, known)
-        return answer
+        if answers.known.is_any:
+            session.guarded(session.known, set_of(answers.known))
+        if answers.completed.is_any:
+            session.guarded(mapping.arrived, session, set_of(answers.completed))
+        if answers.flushes:
+            session.guarded(mapping.flush, session, FLUSHES)
+        return layout.TURN_OVER
+
+
+def set_of(said):
+    """The range of a leveret_amqp_0_10_said as a set."""
+    made = Ranges()
+    made.add(said.first, said.last)
+    return made
 
 
 def done(session, first, count):

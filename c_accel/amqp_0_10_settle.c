@@ -1,4 +1,5 @@
-/* From a receive buffer what a peer says of deliveries where that needs no thought: message.accept of one range, session.completed of one. */
+/* From a receive buffer what a peer says of commands where that needs no thought: message.accept, session.completed and known-completed of one range each,
+ * session.flush of what is completed. */
 #include "amqp_0_10.h"
 #include "amqp_0_10_frame.h"
 #include "hot.h"
@@ -6,7 +7,8 @@
 
 #include <string.h>
 
-enum { WHOLE = 15, ACCEPT_SIZE = FRAME_HEAD + 16, COMPLETED_SIZE = FRAME_HEAD + 14, APART_MAX = 0x20000000 };
+enum { WHOLE = 15, ACCEPT_SIZE = FRAME_HEAD + 16, RANGE_SIZE = FRAME_HEAD + 14, FLUSH_SIZE = FRAME_HEAD + 4, APART_MAX = 0x20000000 };
+enum { COMPLETED = 10, KNOWN_COMPLETED = 11 }; /* codes of class session */
 
 /* How far `other` lies behind a serial number: core/memory/serial.py. */
 static int32_t distance(uint32_t number, uint32_t other)
@@ -36,35 +38,41 @@ static int32_t accept(const leveret_tables *t, int32_t channel, uint32_t first, 
     return 0;
 }
 
-/* The peer has completed these, too: 0; ASK: with those that it has said before they are not one range, or they were not sent. */
-static int32_t complete(const leveret_tables *t, leveret_amqp_0_10_answers *a, uint32_t first, uint32_t last)
+/* Add a range to what was said before it: 0; ASK: together they are not one range. */
+static int32_t add(leveret_amqp_0_10_said *said, uint32_t first, uint32_t last)
 {
-    if (distance(first, last) < 0 || distance(last, tail_of(t, a->record)) <= 0)
+    if (distance(first, last) < 0)
         return ASK;
-    if (!a->has_completed) {
-        a->has_completed = 1;
-        a->first = first;
-        a->last = last;
+    if (!said->is_any) {
+        *said = (leveret_amqp_0_10_said){1, first, last};
         return 0;
     }
-    if (distance(a->first, last) < -1 || distance(first, a->last) < -1)
+    if (distance(said->first, last) < -1 || distance(first, said->last) < -1)
         return ASK;
-    if (distance(first, a->first) > 0)
-        a->first = first;
-    if (distance(a->last, last) > 0)
-        a->last = last;
+    if (distance(first, said->first) > 0)
+        said->first = first;
+    if (distance(said->last, last) > 0)
+        said->last = last;
     return 0;
+}
+
+/* A control of one range: session.completed, of commands that were sent, or session.known-completed. */
+static int32_t note(const leveret_tables *t, leveret_amqp_0_10_answers *a, int32_t code, uint32_t first, uint32_t last)
+{
+    if (code == COMPLETED)
+        return distance(last, tail_of(t, a->record)) <= 0 ? ASK : add(&a->completed, first, last);
+    return code == KNOWN_COMPLETED ? add(&a->known, first, last) : ASK;
 }
 
 int32_t leveret_amqp_0_10_settle(const leveret_tables *t, leveret_amqp_0_10_answers *a, const uint8_t *source)
 {
-    static const uint8_t accepts[] = {4, 2, 1}, one_range[] = {1, 0, 0, 8}, completes[] = {2, 10};
+    static const uint8_t accepts[] = {4, 2, 1}, one_range[] = {1, 0, 0, 8}, flushes[] = {2, 12, 4, 0};
     int32_t *state = t->state;
-    a->accepted = a->has_completed = 0;
+    a->accepted = a->flushes = a->completed.is_any = a->known.is_any = 0;
     for (;;) {
         const uint8_t *head = source + state[STATE_AT];
         int32_t left = state[STATE_END] - state[STATE_AT];
-        if (left < COMPLETED_SIZE || head[0] != WHOLE)
+        if (left < FLUSH_SIZE || head[0] != WHOLE)
             return ASK;
         if (state[STATE_LEFT] <= 0)
             return TURN_OVER;
@@ -76,8 +84,11 @@ int32_t leveret_amqp_0_10_settle(const leveret_tables *t, leveret_amqp_0_10_answ
                 return ASK;
             answer = accept(t, a->record, word_of(head, 20), word_of(head, 24));
             a->accepted += answer == 0;
-        } else if (type == 0 && size == COMPLETED_SIZE && memcmp(head + 12, completes, 2) == 0 && memcmp(head + 14, one_range, 4) == 0) {
-            answer = complete(t, a, word_of(head, 18), word_of(head, 22));
+        } else if (type == 0 && size == RANGE_SIZE && head[12] == 2 && memcmp(head + 14, one_range, 4) == 0) {
+            answer = note(t, a, head[13], word_of(head, 18), word_of(head, 22));
+        } else if (type == 0 && size == FLUSH_SIZE && memcmp(head + 12, flushes, 4) == 0) {
+            a->flushes += 1;
+            answer = 0;
         } else {
             return ASK;
         }

@@ -20,6 +20,7 @@ EXPLICIT = const(0)  # accept-mode: "explicit", the default, or none
 NOT_ACQUIRED = const(1)  # acquire-mode
 BEGINS = frame.FIRST_SEGMENT | frame.FIRST_FRAME | frame.LAST_FRAME  # flags of a command whose header follows
 LEAST = const(26)  # octets of the frame of message.transfer up to its packing flags, and more
+WHOLE_LEAST = const(16)  # octets of a frame that says something of commands, and more
 WAY_MAX = const(512)  # two short strings
 LOW_CREDIT = const(1 << 20)  # of a consumer whose credit has no limit: then it gets more
 
@@ -59,11 +60,12 @@ def ingest(protocol):
     """Take as many transfers of the receive buffer as need no decision. Returns why that ended (core/memory/layout.py)."""
     receive = protocol.receive
     source, at = receive.octets, receive.start
-    if receive.end - at < LEAST or protocol.replies:
+    settle = protocol.hot.settle
+    if receive.end - at < WHOLE_LEAST or protocol.replies:
         return layout.ASK
-    if source[at] == frame.WHOLE and protocol.hot.settle is not None:
-        return protocol.hot.settle(protocol)
-    if source[at] != BEGINS or source[at + 12] != 4 or source[at + 13] != 1:
+    if source[at] == frame.WHOLE and settle is not None:
+        return settle(protocol)
+    if receive.end - at < LEAST or source[at] != BEGINS or source[at + 12] != 4 or source[at + 13] != 1:
         return layout.ASK
     session = protocol.attached.get(source[at + 6] << 8 | source[at + 7])
     if session is None or not session.may_run():
@@ -75,7 +77,10 @@ def ingest(protocol):
     if not size or source[at : at + size] != run.lead:
         if not run.see(source, at, receive.end, protocol.frame_max_in):
             return layout.ASK
-    return take(protocol, session, run)
+    answer = take(protocol, session, run)
+    if settle is not None and run.told[hot_layout.IN_TAKEN]:
+        return layout.TURN_OVER  # what follows may be for it
+    return answer
 
 
 def take(protocol, session, run):

@@ -152,7 +152,7 @@ class Side:
                 self.transfers.append((fields["destination"], fields["accept_mode"], header, body))
                 self.numbers.append(self.count)
                 self.count += 1
-            elif name not in ("session_command_point", "session_known_completed"):
+            elif name not in ("session_command_point", "session_known_completed", "session_expected", "session_confirmed"):
                 self.others.append((name, fields.get("error_code"), fields.get("code"), fields.get("reply_code")))
 
     def note(self, name, ranges):
@@ -234,11 +234,16 @@ def settlement(chance, count, head):
     if what < 0.4:
         fields = {"destination": "d" + some_queue(chance), "unit": 0, "value": chance.choice((3, 30, 200))}
         return lambda side: command("message_flow", **fields)
+    if what < 0.5:
+        known = chance.choice(([(0, 0)], [(0, 9)], [(2, 3), (5, 6)]))
+        fields = {each: chance.random() < 0.3 for each in ("expected", "confirmed")}
+        flush = control("session_flush", completed=True, **(fields if what < 0.42 else {}))
+        return lambda side: control("session_known_completed", commands=known) + flush
     first = chance.choice((head,) * 5 + (0, count // 2, max(count - 20, 0)))
     last = min(first + chance.randrange(1, 30), count - 1)
     if not 0 <= first <= last:
         return lambda side: b""
-    if what < 0.55:
+    if what < 0.6:
         return lambda side: control("session_completed", commands=[(side.numbers[first], side.numbers[last])])
     title = chance.choice(("message_accept",) * 7 + ("message_release", "message_reject"))
     pieces = chance.choice((1, 1, 1, 3))
@@ -318,11 +323,13 @@ def test_the_engine_takes_what_nearly_all_send(form):
     for at in range(0, 40, 10):
         ranges = [(ids[at], ids[at + 9])]
         side.peer.give(command("message_accept", transfers=ranges) + control("session_completed", commands=[(0, ids[at + 9])]))
+    side.peer.give(one + control("session_known_completed", commands=[(0, 40)]) + control("session_flush", completed=True) + one)
     side.look()
-    assert len(found) == (0 if form is c_accel.Engine else 8)
+    assert len(found) == (0 if form is c_accel.Engine else 10)
+    assert side.peer.connection.session.attached[0].completed.runs == [[41, 48]]
     session = side.peer.connection.session.attached[0]
-    assert side.broker.queues["q"].unsettled_count() == 0 and session.sent == [] and session.subscriptions["d"].messages == 200
-    assert side.ids["session_completed"] == set(range(3 + 40 + 4))
+    assert side.broker.queues["q"].unsettled_count() == 2 and [run[:2] for run in session.sent] == [side.numbers[-2:]]
+    assert session.subscriptions["d"].messages == 198 and side.ids["session_completed"] == set(range(3 + 40 + 4 + 2))
 
 
 @pytest.mark.parametrize("size", range(1, 54, 5))
