@@ -85,7 +85,7 @@ class Reader(Plain):
             value, at = composites.types.decode(octets, at, len(octets))
             if value[1] == ("ulong", 0x72):
                 noted = value[2]
-        self.world.read_from_stream(end.name, noted["symbol", "x-stream-offset"][1], message)
+        self.world.read_from_stream(end.name, noted["symbol", "x-stream-offset"], message)
 
 
 class Working(Owner):
