@@ -1,9 +1,9 @@
 """Fuzzes the C hot functions: `python tests/fuzz/ingest/run.py [--seconds N]` (clang with libFuzzer; default 60 s of one process).
 
-Builds fuzz_ingest.c, ../ingest_0_10/fuzz_ingest_0_10.c and ../framing/fuzz_framing.c with the address and undefined-behaviour sanitizers
-and runs one after the other, the first for the time given, the second for half of it more, the third for a tenth. Each begins with the inputs
-in its corpus/ (made from encoded frames) and with what earlier runs have found new in build/fuzz/. Ends with 0 unless an input fails; that one
-is left in build/fuzz/ and named.
+Builds fuzz_ingest.c, ../ingest_0_10/fuzz_ingest_0_10.c and ../framing/fuzz_framing.c with the address and undefined-behaviour
+sanitizers and runs one after the other, the first for the time given, the second for half of it more, the third for a tenth. Each
+begins with the inputs in its corpus/ (made from encoded frames) and with what earlier runs have found new in build/fuzz/. Ends with 0
+unless an input fails; that one is left in build/fuzz/ and named.
 """
 
 import argparse
