@@ -16,7 +16,7 @@ from ...core.management import overview, statistics
 from ...core.version import VERSION
 from .. import troubles
 from ..peers import channel_name
-from . import machine
+from . import machine, sockets
 from .answers import Answer, Piece
 from .call import Call
 from .counts import of_broker
@@ -214,7 +214,7 @@ def of_leveret(call: Call, counters: dict[str, int]) -> Iterator[str]:
 
 # Of single objects: (kind of object, name, words, value of (server, object))
 
-Row = tuple[str, str, str, Callable[[Any, Any], float]]
+Row = tuple[str, str, str, Callable[[Any, Any], float | None]]
 
 
 def figure(name: str) -> Callable[[Any, Any], float]:
@@ -230,6 +230,11 @@ def session_figure(name: str) -> Callable[[Any, Any], float]:
 def messages_of(server: Any, queue: Any) -> float:
     """Ready and unsettled messages."""
     return int(queue.message_count() + queue.unsettled_count())
+
+
+def traffic_of(name: str) -> Callable[[Any, Any], float | None]:
+    """What the system has counted for a connection's socket; None: nothing."""
+    return lambda server, connection: sockets.traffic(server.peers.stream_of(connection)).get(name)
 
 
 QUEUE, CONNECTION, CHANNEL = "queue", "connection", "channel"
@@ -259,25 +264,34 @@ OBJECTS: dict[str, tuple[Row, ...]] = {
         (CHANNEL, "channel_prefetch", "Total limit of unacknowledged messages for all consumers on a channel", session_figure("prefetch")),
     ),
 }
-OBJECTS["connection_coarse_metrics"] = OBJECTS["connection_metrics"]
+OBJECTS["connection_coarse_metrics"] = (
+    *OBJECTS["connection_metrics"],
+    (CONNECTION, "connection_incoming_bytes_total", "Total number of bytes received on a connection", traffic_of("recv_oct")),
+    (CONNECTION, "connection_outgoing_bytes_total", "Total number of bytes sent on a connection", traffic_of("send_oct")),
+)
 
 
 def of_objects(call: Call, families: Iterable[Row], prefix: str) -> Iterator[str]:
     """A line for each object of each family."""
     server, broker = call.server, call.broker
     for kind, name, words, value in families:
-        yield f"# TYPE {prefix}{name} gauge\n# HELP {prefix}{name} {words}\n"
+        yield f"# TYPE {prefix}{name} {COUNTER if name.endswith('_total') else GAUGE}\n# HELP {prefix}{name} {words}\n"
         if kind == QUEUE:
             for queue in list(broker.queues.values()):
                 if broker.queues.get(queue.name) is queue:
-                    yield f"{prefix}{name}{labelled({'vhost': broker.virtual_host, 'queue': queue.name})} {number(value(server, queue))}\n"
+                    yield line(prefix + name, {"vhost": broker.virtual_host, "queue": queue.name}, value(server, queue))
             continue
         for connection in list(broker.connections):
             if connection.closed or connection.user is None:
                 continue
             if kind == CONNECTION:
-                yield f"{prefix}{name}{labelled({'connection': connection.name})} {number(value(server, connection))}\n"
+                yield line(prefix + name, {"connection": connection.name}, value(server, connection))
                 continue
             for session in connection.sessions():
                 if not session.closing:
-                    yield f"{prefix}{name}{labelled({'channel': channel_name(session)})} {number(value(server, session))}\n"
+                    yield line(prefix + name, {"channel": channel_name(session)}, value(server, session))
+
+
+def line(name: str, labels: Labels, told: float | None) -> str:
+    """A sample; "" where there is none."""
+    return "" if told is None else f"{name}{labelled(labels)} {number(told)}\n"

@@ -77,6 +77,15 @@ def test_single_objects_with_any_name(api, client):
     assert [sample.value for sample in told["rabbitmq_channel_messages_unacked"].samples] == [1]
 
 
+def test_octets_of_single_connections_are_told_to_who_asks_for_them(api, client):
+    told = scrape(api, "/metrics/detailed?family=connection_coarse_metrics")
+    (row,) = api.get("/connections")
+    for way, name in (("incoming", "recv_oct"), ("outgoing", "send_oct")):
+        octets = told[f"rabbitmq_detailed_connection_{way}_bytes"]  # the parser takes _total off
+        assert octets.type == "counter" and [sample.value for sample in octets.samples] == [row[name]]
+        assert octets.samples[0].labels == {"connection": row["name"]}
+
+
 def test_the_families_that_are_asked_for(api, client):
     told = scrape(api, "/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count&vhost=%2F")
     ours = {name for name in told if name.startswith("rabbitmq_detailed_")}
