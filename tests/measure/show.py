@@ -155,12 +155,12 @@ def readme_table_0_10(result):
     goals = rows_0_10.GOALS
     lines += [
         "",
-        "| CPU time, beside that of the second | " + " | ".join(["%s, %s" % goal[:2] for goal in goals]) + " |",
+        "| CPU time of the second, divided by that of the first | " + " | ".join(["%s, %s" % goal[:2] for goal in goals]) + " |",
         "|---|" + "---:|" * len(goals),
     ]
     for name, title, _, _ in rows_0_10.SCENARIOS:
         found = [ratios.get((name, *goal[:2])) for goal in goals]
-        lines.append("| %s | %s |" % (title, " | ".join(["-" if each is None else "%.1f times less" % each for each in found])))
+        lines.append("| %s | %s |" % (title, " | ".join(["-" if each is None else "%.1f" % each for each in found])))
     if result["failed_0_10"]:
         lines += ["", "Runs that did not end well: %s." % "; ".join(result["failed_0_10"])]
     return "\n".join(lines + [END_0_10])
