@@ -130,7 +130,7 @@ BOUNDS = (
     ("access/login_failures", "NAME_MAX=32"),
     ("amqp_0_10/branches", "BRANCH_SIZE=4 BROUGHT_MAX=65536"),
     ("amqp_0_10/browsing", "STEPS_MAX=16384 LOOKS_MAX=64 BROWSED_MAX=1024"),
-    ("amqp_0_10/hot_row", "LEAST=26 WAY_MAX=512 LOW_CREDIT=1048576"),
+    ("amqp_0_10/hot_row", "LEAST=26 WHOLE_LEAST=16 WAY_MAX=512 LOW_CREDIT=1048576"),
     ("amqp_0_10/hot_transfers", "_FRONT=34"),
     ("amqp_0_10/outgoing", "_LEAST=256"),
     ("amqp_0_10/properties", "MILLISECONDS_LEAST=100000000000"),
