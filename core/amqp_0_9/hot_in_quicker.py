@@ -120,11 +120,9 @@ def check_properties(state, source, at, end):
             at += 1 + size
         if at > end:
             return 0
-    if at != end:
-        return 0
     state[STATE_KIND] = kind
     state[STATE_LIFETIME] = lifetime
-    return checked
+    return checked if at == end else 0
 
 
 def check_table(source, at, end, depth):
