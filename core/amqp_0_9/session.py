@@ -128,14 +128,19 @@ class Session(Sending):
         tables = self.broker.tables
         tables.begin_turn()
         while self.held is None and self.state != "login" and connection.state == "served":
+            taken: "Any" = False
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0:
                 if self.is_other_method():
                     self.incomplete = False
-                elif self.ingest():
-                    break
+                else:
+                    taken = self.ingest()
+                    if taken:
+                        break
             if left == 0 or tables.state[layout.STATE_LEFT] <= 0:
                 connection.wait_for_turn()
                 break
+            if taken is None:
+                continue
             left -= 1
             going_on = self.one_frame()
             if self.effort:
@@ -152,7 +157,7 @@ class Session(Sending):
 
     def ingest(self):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the
-        rest."""
+        rest. None: ask again, because the log has received messages since, and the next one may have waited for these."""
         receive = self.receive
         tables = self.broker.tables
         state = tables.state
@@ -193,8 +198,9 @@ class Session(Sending):
                         tables.release(kept)
                 if failure is not None:
                     self.connection.broke(failure)
+        logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
         try:
-            if state[layout.STATE_LOGGED_HEAD] != layout.NONE:
+            if logged:
                 journal.log_pushed()
         except Exception:  # all or nothing: no queue keeps a message that the log lacks
             journal.withdraw()
@@ -208,6 +214,8 @@ class Session(Sending):
         available = receive.end - receive.start
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
         self.waiting = False
+        if logged and answer == layout.ASK:
+            return None
         return answer == layout.INCOMPLETE and available < receive.size
 
     def process_part(self):

@@ -145,6 +145,21 @@ def test_last_values_and_groups_are_the_same_in_both_forms(monkeypatch, places, 
         assert side.broker.tables.identities.left == places and side.broker.tables.identities.values == 0
 
 
+def test_a_value_that_comes_twice_in_one_piece_is_taken_in_c(monkeypatch):
+    """A message that replaces one which the log has not seen yet waits until it has, and no frame goes through Python for it."""
+    side = prepared(c_accel.Engine, True)
+    frames = []
+    one_frame = session.Session.one_frame
+    monkeypatch.setattr(session.Session, "one_frame", lambda taken: frames.append(1) or one_frame(taken))
+    given = {"delivery_mode": 2, "headers": {"k": "v"}}
+    give_whole(side, content(1, "", "two", b"0", given))
+    del frames[:]
+    give_whole(side, b"".join(content(1, "", "two", b"x" * number, given) for number in range(2, 8)))
+    assert frames == [] and held(side)[0]["two"] == [7]
+    side.broker.run()
+    assert last_confirms(said(side, 0)) == {"basic_ack": 7}
+
+
 def test_values_of_messages_that_are_gone_are_forgotten_in_c():
     """`Latest` stays at about the size of its queue: values from the begin, the middle and the end of the list go."""
     side = prepared(c_accel.Engine, False, identity_count_max=1000)

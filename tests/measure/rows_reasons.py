@@ -5,7 +5,7 @@ What is said here was seen in a profile of the broker or follows from the CPU ti
 
 REASONS = {
     "groups": "In C (c_accel/groups.c), but for groups whose value is no ASCII text.",
-    "last_value": "In C (c_accel/latest.c); a message that replaces one which the same pass is yet to log goes through Python.",
+    "last_value": "In C (c_accel/latest.c); a value that comes twice in one pass is a call of C more.",
     "expired_dead": "A dead letter is a second message, made, queued and logged: in C (c_accel/letters.c) 6 us, in plain Python 105.",
     "over_length_dead": "As a dead letter of a lifetime.",
     "rejected_dead": "As a dead letter of a lifetime, behind a delivery.",
