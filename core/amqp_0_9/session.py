@@ -214,9 +214,7 @@ class Session(Sending):
         available = receive.end - receive.start
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
         self.waiting = False
-        if logged and answer == layout.ASK:
-            return None
-        return answer == layout.INCOMPLETE and available < receive.size
+        return None if logged and answer == layout.ASK else answer == layout.INCOMPLETE and available < receive.size
 
     def process_part(self):
         """Process the octets of an incomplete content, which has not continued for a while."""
