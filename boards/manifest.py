@@ -2,7 +2,7 @@
 the PATH).
 
 The manifest of a board includes this file; MicroPython's build (tools/makemanifest.py) runs it and gives it `include`, `package` and
-`options`.
+`options`. Since 1.29 it runs it twice, and reads paths of C modules from its standard output: nothing is printed there.
 """
 
 import os
@@ -13,5 +13,5 @@ import tempfile
 options.defaults(board="")  # noqa: F821 - MicroPython's build gives it
 _stage = os.path.join(tempfile.gettempdir(), "leveret-frozen-%s-%d" % (options.board, os.getuid()))  # noqa: F821 - as above
 shutil.rmtree(_stage, ignore_errors=True)
-subprocess.run(["leveret", "flash", "--board", options.board, "--stage", _stage], check=True)  # noqa: F821 - as above
+subprocess.run(["leveret", "flash", "--board", options.board, "--stage", _stage], check=True, stdout=subprocess.DEVNULL)  # noqa: F821 - as above
 package("leveret", base_path=_stage, opt=3)  # noqa: F821 - as above

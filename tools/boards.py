@@ -5,7 +5,8 @@
     machines       patterns (fnmatch) of sys.implementation._machine there, "ESP32S3" for "ESP32-S3" (cpython: platform.machine());
                    with "!" before it: of those that are another board
     architecture   of mpy-cross -march, for native code
-    heap_size      octets of heap before anything is imported
+    heap_size      octets of heap before anything is imported, gc.mem_free() + gc.mem_alloc(): the collector's own tables, 3 octets for each
+                   128, are beside them
     flash_size     octets of the file system
     code_heap      octets of heap that the code takes when all of it is loaded, firmware/ with its sensor, network, line and bridge included
                    (measured by tests/micropython/test_board_budget.py)

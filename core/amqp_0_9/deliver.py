@@ -20,9 +20,10 @@ DELIVER = b"\x00\x3c\x00\x3c"
 GET_OK = b"\x00\x3c\x00\x47"
 RETURN = b"\x00\x3c\x00\x32"
 ACK = b"\x00\x3c\x00\x50"
-NACK = b"\x00\x3c\x00\x78"
 
-CONFIRM_SIZE = 21  # octets of a frame with one of the last two
+CONFIRM_SIZE = 21  # octets of a frame with basic.ack, or basic.nack
+CONFIRM = bytearray(frame.encode(frame.METHOD, 0, ACK + bytes(9)))  # every confirm is made in it, so that none takes heap on a board
+ACK_METHOD, NACK_METHOD = 0x50, 0x78
 
 HEADER_HEAD = 20  # octets of a content header frame beside the property flags and list
 
@@ -279,9 +280,12 @@ def confirm(session, channel):
         while True:
             if session.send.room() < CONFIRM_SIZE:
                 return NO_ROOM
-            tag = confirm_tag(channels, channel, number)
-            octets = NACK + tag + b"\x00" if outcome == REFUSED else ACK + tag + (b"\x00" if first == last else b"\x01")
-            session.send.write(frame.encode(frame.METHOD, channel.number, octets))
+            CONFIRM[1] = channel.number >> 8
+            CONFIRM[2] = channel.number & 255
+            CONFIRM[10] = NACK_METHOD if outcome == REFUSED else ACK_METHOD
+            CONFIRM[19] = 0 if outcome == REFUSED or first == last else 1
+            put_tag(channels, channel, number)
+            session.send.write(CONFIRM)
             promises.told(number)
             if number == last:
                 break
@@ -289,11 +293,9 @@ def confirm(session, channel):
     return NOT_YET if promises.waiting else WRITTEN
 
 
-def confirm_tag(channels, channel, low):
-    """The eight octets of a publish's number; one above the last publish's low bits is from before they wrapped."""
+def put_tag(channels, channel, low):
+    """Put a publish's number into CONFIRM; one above the last publish's low bits is from before they wrapped."""
     high = channels[channel.handle + layout.CHANNEL_PUBLISHED_HIGH]
     if low > channels[channel.handle + layout.CHANNEL_PUBLISHED]:
         high -= 1
-    octets = bytearray(8)
-    hot.put_number(octets, 0, high, low)
-    return bytes(octets)
+    hot.put_number(CONFIRM, 11, high, low)

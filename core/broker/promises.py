@@ -11,6 +11,7 @@ FIRST = 0  # places of a run
 LAST = 1
 OUTCOME = 2
 NEEDS = 3  # the position up to which the log has to be durable first
+ALONE: "list" = [[0, 0, 0]]  # what `runs` gives where one run waits, which is nearly always: no list of its own, which is heap on a board
 
 
 class Promises:
@@ -21,6 +22,7 @@ class Promises:
         self.journal = protocol.connection.broker.journal
         self.needs = 0  # of the last publish
         self.waiting = []  # runs that the family has not answered
+        self.spare = None  # a run that was answered, for the next one
 
     def logged(self):
         """The log has received a record of the publish, or the publishes, that the next `decided` names."""
@@ -37,11 +39,20 @@ class Promises:
                 run[LAST] = number
                 run[NEEDS] = needs
                 return
-        self.waiting.append([number if first is None else first, number, outcome, needs])
+        run, self.spare = self.spare or [0, 0, 0, 0], None
+        run[FIRST] = number if first is None else first
+        run[LAST] = number
+        run[OUTCOME] = outcome
+        run[NEEDS] = needs
+        self.waiting.append(run)
 
     def runs(self):
         """[(first, last, outcome)] whose sync is done, in their order; the protocol goes on when the next ones are durable. Each
-        stays until `told`."""
+        stays until `told`. The list is read before the next call, of any session's."""
+        if len(self.waiting) == 1 and (self.journal is None or self.journal.durable(self.waiting[0][NEEDS])):
+            for place in range(NEEDS):
+                ALONE[0][place] = self.waiting[0][place]
+            return ALONE
         runs: "list" = []
         for first, last, outcome, needs in self.waiting:
             if self.journal is not None and not self.journal.durable(needs):
@@ -55,6 +66,6 @@ class Promises:
     def told(self, number):
         """The family has answered all publishes of the first run up to this one."""
         while self.waiting and (number - self.waiting[0][LAST]) & MASK <= MASK >> 1:
-            self.waiting.pop(0)
+            self.spare = self.waiting.pop(0)
         if self.waiting and (number - self.waiting[0][FIRST]) & MASK <= MASK >> 1:
             self.waiting[0][FIRST] = (number + 1) & MASK

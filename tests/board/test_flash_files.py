@@ -199,8 +199,8 @@ def test_a_romfs_image_holds_the_board_s_code_and_micropython_imports_from_it(un
 
 
 @pytest.mark.parametrize("name", SOME[:2])
-def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch):
-    """boards/<NAME>/manifest.py as MicroPython's build runs it: `include` and `package` are the build's."""
+def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch, capfd):
+    """boards/<NAME>/manifest.py as MicroPython's build runs it: `include` and `package` are the build's, which reads what it prints."""
     monkeypatch.setenv("PATH", os.path.dirname(flash.__globals__["sys"].executable) + os.pathsep + os.environ["PATH"])
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     packages = []
@@ -217,6 +217,7 @@ def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch):
             )
 
     include("manifest.py")
+    assert capfd.readouterr().out == ""
     ((names, how),) = packages
     assert names == ("leveret",) and how["opt"] == 3
     frozen = {

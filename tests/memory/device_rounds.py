@@ -19,7 +19,7 @@ from leveret.firmware.rounds import Rounds
 
 WORD = 8 if sys.maxsize > 0x7FFFFFFF else 4
 MESSAGES = 50
-SOCKET_MAX = 8 * WORD  # octets of heap that a message may leave with its acknowledgement; measured in 32-bit objects: 16 over a socket
+SOCKET_MAX = 8 * WORD  # octets of heap that a message may leave with its acknowledgement; measured in 32-bit objects: 16 over a socket, 32 with a confirm,
 LINE_MAX = 108 * WORD  # and 404 over a serial line, whose frames have checks of 32 bits
 
 
@@ -106,11 +106,14 @@ def made():
 CONSUME = method_frame(1, 60, 20, b"\x00\x00\x05queue\x01c\x00\x00\x00\x00\x00")
 
 
-def connected(loop, broker):
-    """A stream whose client has logged in and consumes from the queue that it publishes to."""
+CONFIRM_SELECT = method_frame(1, 85, 10, b"\x00")
+
+
+def connected(loop, broker, *more):
+    """A stream whose client has logged in and consumes from the queue that it publishes to, and has sent `more`."""
     stream = Stream()
     loop.add(stream, Connection(broker))
-    for octets in OPENING + (CONSUME,):
+    for octets in OPENING + (CONSUME,) + more:
         before = stream.written
         stream.put(octets)
         while stream.written == before:
@@ -158,9 +161,10 @@ def left_by(loop, exchange):
     return counted.left // MESSAGES
 
 
-def test_a_message_over_a_socket_leaves_little():
+def leaves_over_a_socket(*more):
+    """Octets of heap that a message over a socket leaves."""
     loop, broker = made()
-    stream = connected(loop, broker)
+    stream = connected(loop, broker, *more)
 
     def exchange(step):
         for octets in (PUBLISH, ACK):
@@ -171,7 +175,17 @@ def test_a_message_over_a_socket_leaves_little():
     left = left_by(loop, exchange)
     broker.fold_counters()
     assert broker.counters["delivered"] == MESSAGES + 1
+    return left
+
+
+def test_a_message_over_a_socket_leaves_little():
+    left = leaves_over_a_socket()
     assert left <= SOCKET_MAX, "a message leaves %d octets of garbage" % left
+
+
+def test_a_message_that_is_confirmed_leaves_little():
+    left = leaves_over_a_socket(CONFIRM_SELECT)
+    assert left <= SOCKET_MAX, "a message and its confirm leave %d octets of garbage" % left
 
 
 class Far:
