@@ -467,6 +467,6 @@ def plain(value):
         return plain(value[1])
     if isinstance(value, (bytes, bytearray)):
         raise ValueError("an argument that JSON cannot write: the octets 0x" + str(binascii.hexlify(value), "utf-8"))
-    if isinstance(value, float) and not -1e308 <= value <= 1e308:
+    if isinstance(value, float) and value - value != 0:  # infinite, or no number
         raise ValueError("an argument that JSON cannot write: %r" % value)
     return value

@@ -241,6 +241,17 @@ def test_a_board_that_carries_every_part_has_all_that_its_files_import_late():
                     )
 
 
+def test_no_number_of_a_board_is_larger_than_a_float_of_32_bits():
+    """MicroPython's build cannot freeze one where a board's floats have 32 bits: 1e308 had kept an STM32H7's firmware from being built."""
+    for name in boards.names():
+        if boards.load(name).interpreter == "micropython":
+            for path in flash_files.source_paths(boards.load(name)):
+                with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
+                    for node in ast.walk(ast.parse(file.read())):
+                        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+                            assert abs(node.value) < 3.4e38, (path, node.lineno)
+
+
 def test_every_microcontroller_has_a_manifest():
     for name in boards.names():
         if boards.load(name).interpreter == "micropython":

@@ -19,7 +19,8 @@ from leveret.firmware.rounds import Rounds
 
 WORD = 8 if sys.maxsize > 0x7FFFFFFF else 4
 MESSAGES = 50
-SOCKET_MAX = 8 * WORD  # octets of heap that a message may leave with its acknowledgement; measured in 32-bit objects: 16 over a socket, 32 with a confirm,
+# Octets of heap that a message may leave with its acknowledgement; measured in 32-bit objects: 16 over a socket, 32 with a confirm,
+SOCKET_MAX = 8 * WORD
 LINE_MAX = 108 * WORD  # and 404 over a serial line, whose frames have checks of 32 bits
 
 
