@@ -77,7 +77,7 @@ def sources(board, native, holders=None):
     tree = {}
     for path in source_paths(board):
         with open(os.path.join(boards.ROOT, path), encoding="utf-8") as file:
-            tree[path] = file.read()
+            tree[path] = generate_viper.without_choices(file.read())
     if native:
         tree.update({f"core/{name}.py": text for name, text in generate_viper.viper_forms().items() if f"core/{name}.py" in tree})
     starting = [str(file.octets, "utf-8") for file in starters()]

@@ -183,8 +183,20 @@ def helpers_of(tree):
 
 
 def is_choice(node):
-    """True for `name = quicker(name)`, where an interpreter may have its own form of a function: boards have the viper form."""
+    """True for `name = quicker(name)`, where an interpreter may have its own form of a function: MicroPython has none."""
     return isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and getattr(node.value.func, "id", None) == "quicker"
+
+
+def without_choices(text):
+    """A source without its `name = quicker(name)`. On a board these say nothing but name the function a second time: it could then not
+    stand in the place of its one call (called_once.py), where it needs no frame of the heap."""
+    if " = quicker(" not in text:
+        return text
+    lines = text.split("\n")
+    for node in ast.parse(text).body:
+        if is_choice(node):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(lines)
 
 
 def write(directory, architecture=None):

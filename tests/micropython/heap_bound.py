@@ -16,7 +16,8 @@ def fill(heap_kb):
     for size in (65536, 8192, 1024, 128, 16):
         try:
             while True:
-                _ballast = [_ballast, bytearray(size)]
+                _ballast = [_ballast, None]  # first: without memory for it `size` octets would come free behind the bound
+                _ballast[1] = bytearray(size)
         except MemoryError:
             pass
     del reserve
