@@ -285,6 +285,10 @@ def test_others_connections_are_closed_by_administrators_alone(served, api, clie
     client.process_data_events(0.2)
     assert [each["name"] for each in api.get("/connections")] == [row["name"]]
     Api(served.http_port, "watcher").do("DELETE", "/connections/username/watcher")
+    api.do("DELETE", "/connections/username/guest")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="320"):
+        client.process_data_events(5)
+    assert api.get("/connections") == []
 
 
 def test_an_argument_that_json_cannot_write_does_not_end_the_list(api, client):
