@@ -1,10 +1,10 @@
 """A message of an upstream of AMQP 1.0 for a bridge downwards: what class basic has of it, the reverse of upstream.py.
 
-    annotation x-routing-key, else subject      the routing key
-    annotation x-exchange                       the exchange that it was published to there, for the templates of routing keys and headers
-    header, properties, application-properties  properties and headers, as core/CONVERSIONS.md has them
-    annotations x-opt-type, and x-opt-NAME of a list or a map      type, and the header NAME: upstream.py made them so
-    data sections                               the body; of other sections the body is these, and type says amqp-1.0
+annotation x-routing-key, else subject      the routing key
+annotation x-exchange                       the exchange that it was published to there, for the templates of routing keys and headers
+header, properties, application-properties  properties and headers, as core/CONVERSIONS.md has them
+annotations x-opt-type, and x-opt-NAME of a list or a map      type, and the header NAME: upstream.py made them so
+data sections                               the body; of other sections the body is these, and type says amqp-1.0
 """
 
 from . import exact, sections

@@ -142,5 +142,3 @@ def a_node(call: Call) -> Row:
 
 
 NODE_RATES = (("io_write_bytes", "log_octets"), ("io_sync_count", "log_syncs"))
-
-
