@@ -64,7 +64,7 @@ def delivery(subscribed, lead, message, came_back, room):
     number = subscribed.session.number
     return b"".join(
         (
-            lead[:heads],
+            bytes(lead[:heads]),
             frame.head(whole, frame.HEADER, number, len(header)),
             header,
             frame.head(whole | frame.LAST_SEGMENT, frame.BODY, number, size),

@@ -97,9 +97,9 @@ def delivery(session, consumer, message, tag, came_back, room):
     number = consumer.channel.number
     return b"".join(
         (
-            prefix[:3],
+            bytes(prefix[:3]),
             (len(prefix) + 2 + route).to_bytes(4, "big"),
-            prefix[7:],
+            bytes(prefix[7:]),
             struct.pack(_TAG, tag, came_back),
             chain[:route],
             struct.pack(_HEADER, frame.END, frame.HEADER, number, head, _CLASS_BASIC, 0, size),
