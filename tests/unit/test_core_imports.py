@@ -1,4 +1,4 @@
-"""Every module of core/ can be imported, on both interpreters, whether a test uses it or not; CPython's own forms (`_quicker`) on CPython."""
+"""Every module of core/ can be imported, on both interpreters, whether a test uses it or not; those of CPython alone (`_quicker`) there."""
 
 import os
 
