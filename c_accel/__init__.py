@@ -5,6 +5,7 @@ compiler installs without the module, and its brokers run core/memory/hot.py and
 forms together.
 """
 
+import importlib
 import os
 
 from leveret.core import limits
@@ -29,8 +30,7 @@ if STALE:
     ffi = lib = None
 
 VARIABLE = "LEVERET_ACCEL"
-
-
+FAMILIES = ("amqp_0_9", "amqp_0_10", "amqp_1_0")  # that have a row here, in a file of that name
 LARGE = 16384  # octets of a body that goes from its blocks to the socket
 LAST_OF_PRIORITY = 1 << 30  # beside a consumer in a row: LEVERET_LAST_OF_PRIORITY of hot.h
 LETTERS = -3  # LEVERET_LETTERS
@@ -347,12 +347,12 @@ class Engine:
         return ffi.from_buffer("int32_t[]", owner(table))
 
     def row(self, form):
-        """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message."""
-        from . import amqp_0_9, amqp_0_10, amqp_1_0  # there is no C module on some machines
-
+        """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message. A family's file
+        is imported with its first connection: it imports the family's own."""
         if form.name not in self.rows:
-            made = {each.Row.name: each.Row for each in (amqp_0_9, amqp_0_10, amqp_1_0)}.get(form.name)
-            self.rows[form.name] = made and made(self)
+            self.rows[form.name] = None
+            if form.name in FAMILIES:
+                self.rows[form.name] = importlib.import_module("." + form.name, __package__).Row(self)
         return self.rows[form.name]
 
     def append(self, message, source, start, size):
