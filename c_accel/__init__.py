@@ -347,8 +347,8 @@ class Engine:
         return ffi.from_buffer("int32_t[]", owner(table))
 
     def row(self, form):
-        """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message. A family's file
-        is imported with its first connection: it imports the family's own."""
+        """See core/broker/engine.py; None: this family has no form in C, and its sessions take and deliver message by message. A family's
+        file is imported with its first connection: it imports the family's own."""
         if form.name not in self.rows:
             self.rows[form.name] = None
             if form.name in FAMILIES:
