@@ -242,7 +242,7 @@ class Gateway:
     def _end_connections(self):
         self.loop.stop_listening()
         for slot in list(self.loop.used):
-            if self.loop.streams[slot] is self.line:
+            if self.line is not None and self.loop.streams[slot] is self.line:
                 self.loop.endpoints[slot].received(0)
                 self.loop.remove(slot)
         if self.bridges is not None:

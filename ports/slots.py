@@ -93,11 +93,12 @@ class Slots:
         self.add(stream, endpoint)
 
     def remove(self, slot: int) -> None:
-        """Close a slot's stream and free the slot."""
+        """Close a slot's stream and free the slot: also one that Ctrl-C has left half removed."""
         stream = self.streams[slot]
-        self.poller.unregister(stream.pollable)
-        del self.by_key[key_of(stream.pollable)]
-        stream.close()
+        if stream is not None:
+            if self.by_key.pop(key_of(stream.pollable), None) is not None:
+                self.poller.unregister(stream.pollable)
+            stream.close()
         self.streams[slot] = self.endpoints[slot] = None
         self.used.discard(slot)
         self.broken.discard(slot)

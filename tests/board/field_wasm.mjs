@@ -1,7 +1,7 @@
 // A board's firmware inside the WebAssembly build for the long run: node field_wasm.mjs PACKAGE_DIRECTORY STAGE HEAP_KB PORT
 // Each call is one round of the gateway, because garbage is collected only between calls; there node carries octets between its sockets and
 // those inside (wires/socket.py). The heap is bounded to HEAP_KB once the code is loaded: what the frozen code of the board leaves.
-// SIGINT stops it as Ctrl-C does.
+// A file that LEVERET_STOP names stops it as Ctrl-C does, once nobody is connected.
 
 import crypto from 'node:crypto';
 import fs from 'node:fs';
@@ -23,7 +23,6 @@ const inside = micropython.pyimport('field_inside');
 inside.load();
 const addresses = [...inside.addresses()];
 const links = new Array(PLACES).fill(null);
-let ending = false;
 
 function attach(socket) {
   const place = links.indexOf(null);
@@ -68,7 +67,6 @@ function carry(place) {
 const server = net.createServer({ allowHalfOpen: true }, attach);
 await new Promise((listening) => { server.listen(Number(port), '127.0.0.1', listening); });
 boundHeap(interpreter, Number(heapKb));
-process.on('SIGINT', () => { ending = true; });
 process.on('SIGTERM', () => process.exit(1));
 inside.tell(0);
 if (inside.begin() === 0) process.exit(1);
@@ -86,7 +84,8 @@ function round() {
     tell(rounds);
     toldAt = performance.now();
   }
-  if (ending) {
+  // To stop is one call, in which no garbage is collected: the connections, whose clients have gone, go before.
+  if (links.every((link) => link === null) && fs.existsSync(process.env.LEVERET_STOP)) {
     inside.stop();
     process.exit(0);
   }

@@ -212,7 +212,8 @@ class Field:
 
     def __init__(self, laid, heap, directory):
         self.said = os.path.join(directory, "console")
-        environment = dict(os.environ, **LOW)
+        self.stopper = os.path.join(directory, "stop")
+        environment = dict(os.environ, LEVERET_STOP=self.stopper, **LOW)
         if laid.line:
             environment["LEVERET_UART"] = laid.line
         self.console = open(self.said, "ab")
@@ -255,11 +256,14 @@ class Field:
         count, end = len(self.heaps()), time.monotonic() + READY_S
         while len(self.heaps()) < count + 2 and self.process.poll() is None and time.monotonic() < end:
             time.sleep(0.1)
+        if self.process.poll() is not None:
+            raise field_clients.Failed("the board ended by itself")
         return self.heaps()
 
     def stop(self):
         """As Ctrl-C: (erasures of blocks, octets free then). Raises Failed when it does not end."""
-        self.process.send_signal(signal.SIGINT)
+        with open(self.stopper, "w", encoding="ascii"):
+            pass
         try:
             self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
@@ -440,7 +444,8 @@ def run(name, messages, binary, native, as_files, sync):
 
 def start_again(laid, heap, directory):
     """Start the board with what its store keeps: the sentence about it. Raises Failed."""
-    os.remove(os.path.join(directory, "console"))
+    for name in ("console", "stop"):
+        os.remove(os.path.join(directory, name))
     field = Field(laid, heap, directory)
     try:
         field.wait_ready()

@@ -435,6 +435,39 @@ def test_the_store_is_closed_whichever_call_fails_before(board, capsys, monkeypa
     assert number > 20
 
 
+def test_ctrl_c_in_the_middle_of_a_removal_leaves_a_gateway_that_stops(board, capsys, monkeypatch):
+    """The console's interrupt comes at each line of it; `stop` then frees the slot all the same, and says nothing."""
+    monkeypatch.setattr(gateway, "STOP_MS", 1)
+    monkeypatch.setattr(gateway, "STEP_MS", 0)
+    number = 0
+    while True:
+        number += 1
+        made, closed, peer = stopping("log")
+        lines = [0]
+
+        def interrupt(frame, event, argument, lines=lines, number=number):
+            if event == "line":
+                lines[0] += 1
+                if lines[0] == number:
+                    raise KeyboardInterrupt
+            return interrupt
+
+        (slot,) = made.loop.used
+        sys.settrace(lambda frame, event, argument, trace=interrupt: trace if frame.f_code.co_name == "remove" else None)
+        try:
+            made.loop.remove(slot)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        made.stop()
+        peer.close()
+        assert closed == [True] and not made.loop.used and "could not be closed" not in capsys.readouterr().out, number
+        if lines[0] < number:
+            break
+    assert number > 5
+
+
 def test_what_has_been_opened_is_closed_when_another_part_cannot_start(board, monkeypatch):
     from leveret.ports.store_littlefs import FolderStore
 

@@ -1,7 +1,8 @@
 """A board's module machine for the long run (long_run.py): pins and buses that answer, and a watchdog that tells how the heap is.
 
 The firmware feeds its watchdog once a round. Each TELL_MS the double collects garbage and prints "FIELD ROUNDS FREE HOLE": rounds of the
-loop so far, octets of heap that are free, and of the largest piece of it.
+loop so far, octets of heap that are free, and of the largest piece of it. When the file is there that LEVERET_STOP in the environment
+names it raises what Ctrl-C raises: a signal would come in the middle of a collection too, where a board's Ctrl-C never does.
 """
 
 import gc
@@ -14,6 +15,7 @@ TELL_MS = 3000
 EXACT = 16  # the largest piece is told to a 16th of itself
 PWRON_RESET = 1
 MP_STREAM_POLL = 3
+STOP = os.getenv("LEVERET_STOP") if hasattr(os, "getenv") else ""  # the WebAssembly build has no environment, and is told by JavaScript
 
 
 def reset_cause():
@@ -39,6 +41,15 @@ def largest(free):
     return least
 
 
+def is_there(path):
+    """Whether there is a file."""
+    try:
+        os.stat(path)
+        return True
+    except OSError:
+        return False
+
+
 def tell(rounds):
     """Print how the heap is."""
     gc.collect()
@@ -60,6 +71,8 @@ class WDT:
         if time.ticks_diff(now, self.told_at) >= TELL_MS:
             self.told_at = now
             tell(self.rounds)
+            if STOP and is_there(STOP):
+                raise KeyboardInterrupt
 
 
 class Timer:
