@@ -130,7 +130,7 @@ class Session(Sending):
         while self.held is None and self.state != "login" and connection.state == "served":
             taken: "Any" = False
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0:
-                if self.is_other_method():
+                if self.is_other_method() and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:  # else `ingest` has them logged
                     self.incomplete = False
                 else:
                     taken = self.ingest()

@@ -8,6 +8,7 @@ from peer import content, new_broker
 from peer_1_0 import Peer, declare
 
 from leveret import c_accel
+from leveret.c_accel import amqp_1_0
 from leveret.core.amqp_1_0 import composites, convert, link_out, types
 from leveret.core.broker import engine
 from leveret.core.memory import layout
@@ -92,7 +93,7 @@ def ready(form=c_accel.Engine, **limits):
 
 def heads(broker, noted, failed=0):
     """[(from C or None, from Python)] of the messages in the queue; `failed`: deliveries before this one."""
-    tables, row = broker.tables, c_accel.amqp_1_0.Row(broker.tables.engine)
+    tables, row = broker.tables, amqp_1_0.Row(broker.tables.engine)
     found = []
     entry = broker.queues["q"].head()
     while entry != layout.NONE:

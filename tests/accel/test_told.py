@@ -11,6 +11,7 @@ from peer_1_0 import Peer as Peer10
 from peer_1_0 import declare, performative
 
 from leveret import c_accel
+from leveret.c_accel import amqp_1_0
 from leveret.core.amqp_0_10 import properties as properties_0_10
 from leveret.core.amqp_1_0 import composites, convert, types
 from leveret.core.broker import crossing, engine
@@ -231,7 +232,7 @@ def test_receivers_get_the_same(version, target, seed, monkeypatch):
 def test_receivers_of_1_0_get_the_same_of_0_10(seed):
     broker = ready(c_accel.Engine)
     publish(broker, "0-10", random.Random(seed))
-    tables, row = broker.tables, c_accel.amqp_1_0.Row(broker.tables.engine)
+    tables, row = broker.tables, amqp_1_0.Row(broker.tables.engine)
     entry, found = broker.queues["q"].head(), []
     while entry != layout.NONE:
         message = tables.entries[entry + layout.ENTRY_MESSAGE]

@@ -73,5 +73,7 @@ def test_a_bridges_upstreams_have_one_protocol():
     assert settings(upstream=["amqp://h/?protocol=1.0", "amqp://i/?protocol=1.0"]).upstream_urls[1].host == "i"
     with pytest.raises(ValueError, match="one protocol"):
         settings(upstream=["amqp://h/?protocol=1.0", "amqp://i/"])
-    with pytest.raises(ValueError, match="downwards it is 0-9-1"):
-        Settings({"name": "b", "direction": "down", "queue": "q", "exchange": "e", "upstream": "amqp://h/?protocol=1.0"})
+    down = {"name": "b", "direction": "down", "queue": "q", "exchange": "e"}
+    assert Settings({**down, "upstream": "amqp://h/?protocol=1.0"}).upstream_urls[0].host == "h"
+    with pytest.raises(ValueError, match="downwards it is 0-9-1 or 1.0"):
+        Settings({**down, "upstream": "amqp://h/?protocol=0-10"})
