@@ -12,7 +12,8 @@ _DEPTH_MAX = 8
 _header = Struct(">BHIHHQH").unpack_from  # type, channel, size; class, weight, size of the body, property flags
 _frame = Struct(">BHI").unpack_from
 _TEXT, _TABLE, _MODE, _PRIORITY, _TIME, _REPLY, _EXPIRATION = range(7)  # how check_properties reads a property
-_KINDS = (_TEXT, _TEXT, _TABLE, _MODE, _PRIORITY, _TEXT, _REPLY, _EXPIRATION, _TEXT, _TIME, _TEXT, _TEXT, _TEXT)  # from 0x8000 down
+# From 0x8000 down to 0x0004, the cluster-id of 0-8.
+_KINDS = (_TEXT, _TEXT, _TABLE, _MODE, _PRIORITY, _TEXT, _REPLY, _EXPIRATION, _TEXT, _TIME, _TEXT, _TEXT, _TEXT, _TEXT)
 
 # Octets of a value by its letter; 255: the value says it; 254: there is no such letter.
 _OF_LETTERS = {b"V": 0, b"tbB": 1, b"su": 2, b"Iif": 4, b"D": 5, b"lLdT": 8, b"SxAF": 255}

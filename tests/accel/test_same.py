@@ -9,7 +9,7 @@ import os
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from invariants import Steps
@@ -448,6 +448,8 @@ def test_any_octets_behind_a_good_publish(octets, piece):
 @seeded(HYPOTHESIS_SEED)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=120), st.integers(0, 0xFFFF))
+@example(b"", 4)  # a cluster-id that is not there
+@example(b"\x01c", 4)
 def test_any_properties(octets, flags):
     pair = prepared()
     pair.give(0, content(1, "", "one", b"x"))
