@@ -139,9 +139,7 @@ def test_a_board_takes_the_names_that_clients_make(name):
 
 
 MESSAGES = int(os.environ.get("LEVERET_LOAD_MESSAGES", "8000"))  # a million is a matter of minutes
-# Octets that the test's own clients hold, and what a call leaves as garbage, which the build collects between calls only. With 4,096 it was
-# chance, by where things lay, whether it passed. tests/board/long_run.py runs the firmware in exactly the profile's heap, which collects.
-HARNESS_HEAP = 12288
+HARNESS_HEAP = 4096  # octets that the test's own clients hold
 
 
 def test_message_after_message_in_the_heap_that_the_code_leaves():
