@@ -17,11 +17,13 @@ def test_nothing_is_missing_and_nothing_double_whatever_the_link_does(request, k
     node, runs_of = bridge_faults.node_of(kind)
     try:
         failed, runs = faults.run_many(node, range(RUNS), kind=runs_of)
+        while not failed and sum(sum(run.faults.values()) for run in runs) < RUNS <= len(runs) < 3 * RUNS:  # some struck too late
+            failed, further = faults.run_many(node, [len(runs)], kind=runs_of)
+            runs = [*runs, *further]
     finally:
         node.stop()
     assert not failed, "\n".join("%s %s" % (run.describe(), "; ".join(wrong)) for run, wrong in failed)
-    # How many of a run's faults strike before its messages are through is a matter of time: 3 in 4 runs were seen.
-    assert sum(sum(run.faults.values()) for run in runs) * 2 >= RUNS
+    assert sum(sum(run.faults.values()) for run in runs) >= RUNS
 
 
 def test_a_bridge_that_settles_before_the_outcome_is_found(artemis):
