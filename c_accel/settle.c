@@ -216,6 +216,8 @@ static void give_back(const leveret_tables *t, int32_t channel, int32_t first, i
         unhold(t, channel, entry);
         if ((place[ENTRY_REDELIVERED] & 255) < 255)
             place[ENTRY_REDELIVERED] += 1;
+        if (place[ENTRY_DEADLINE] == t->state[STATE_NOW] && place[ENTRY_DEADLINE] > 1)
+            place[ENTRY_DEADLINE] -= 1; /* a lifetime of 0 is for the consumer that had it: it is over */
         t->state[STATE_LEFT] -= requeue(t, place[ENTRY_QUEUE], entry) / STEPS;
         activate(t, place[ENTRY_QUEUE]);
         t->state[STATE_REDELIVERED] = (t->state[STATE_REDELIVERED] + 1) & MASK;

@@ -397,6 +397,8 @@ class Consumers:
             broker.counters["redelivered"] += 1
             if outcome == MODIFIED and tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
                 tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
+            if tables.entries[entry + layout.ENTRY_DEADLINE] == broker.now > 1:
+                tables.entries[entry + layout.ENTRY_DEADLINE] -= 1  # as in returned.give_back
             if queue.rules is None:
                 queue.requeue(entry)
             else:

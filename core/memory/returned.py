@@ -94,6 +94,8 @@ def give_back(messages, entries, queues, channels, consumers, state, channel, fi
         unhold(entries, queues, channels, consumers, state, channel, entry)
         if entries[entry + ENTRY_REDELIVERED] & 255 < 255:
             entries[entry + ENTRY_REDELIVERED] += 1
+        if entries[entry + ENTRY_DEADLINE] == state[STATE_NOW] and state[STATE_NOW] > 1:
+            entries[entry + ENTRY_DEADLINE] -= 1  # a lifetime of 0 is for the consumer that had it: it is over
         state[STATE_LEFT] -= requeue(messages, entries, queues, queue, entry) // _STEPS
         activate(queues, state, queue)
         state[STATE_REDELIVERED] = (state[STATE_REDELIVERED] + 1) & MASK

@@ -179,6 +179,31 @@ def test_a_lifetime_of_0_is_over_where_no_consumer_takes_the_message_at_once():
         assert [frame[0] for frame in peer.frames() if frame[0].startswith("basic")] == ["basic_deliver", "basic_get_empty"]
 
 
+def test_a_lifetime_of_0_that_comes_back_is_over_within_the_same_millisecond():
+    """RabbitMQ, TTL: requeued messages of a lifetime of 0 expire, also where a consumer waits; rejected, nacked, recovered, channel closed."""
+    for arguments, given in (
+        ({"x-message-ttl": 0}, {}),
+        ({}, {"expiration": "0"}),
+        ({"x-message-ttl": 0, "x-delivery-limit": 3}, {}),
+        ({"x-message-ttl": 0, "x-max-priority": 3}, {}),
+    ):
+        for back in (("basic_reject", 1, True), ("basic_nack", 1, False, True), ("basic_recover", True), ("channel_close", 200, "", 0, 0)):
+            broker = new_broker()
+            broker.tick(1000, BEGIN)
+            peer, other = Peer(broker), Peer(broker)
+            peer.declare("q", arguments=arguments)
+            peer.give(encoded("basic_consume", 1, 0, "q", "t", False, False, False, False, {}))
+            other.give(encoded("basic_consume", 1, 0, "q", "u", False, False, False, False, {}))
+            other.frames()
+            peer.give(content(1, "", "q", b"x", given))
+            assert [frame[0] for frame in peer.frames()][:2] == ["basic_consume_ok", "basic_deliver"]
+            peer.give(encoded(back[0], 1, *back[1:]))
+            broker.run()
+            broker.tick(1000, BEGIN)
+            delivered = [frame[0] for one in (peer, other) for frame in one.frames()]
+            assert "basic_deliver" not in delivered and broker.counters["expired"] == 1, (arguments, back)
+
+
 def test_the_broker_says_when_the_next_lifetime_ends_and_lets_go_then():
     """Not in steps of its rules: between two of them, and for delays too (Loop.step waits no longer than `due_in`)."""
     broker = new_broker()
