@@ -180,7 +180,7 @@ def test_a_lifetime_of_0_is_over_where_no_consumer_takes_the_message_at_once():
 
 
 def test_a_lifetime_of_0_that_comes_back_is_over_within_the_same_millisecond():
-    """RabbitMQ, TTL: requeued messages of a lifetime of 0 expire, also where a consumer waits; rejected, nacked, recovered, channel closed."""
+    """RabbitMQ, TTL: what comes back with a lifetime of 0 expires, also where a consumer waits: rejected, nacked, recovered, left."""
     for arguments, given in (
         ({"x-message-ttl": 0}, {}),
         ({}, {"expiration": "0"}),
