@@ -30,6 +30,8 @@ def find(session, at, route, exchange_name):
     if names is None:
         return None
     named = [name.encode("utf-8") for name in names]
+    if not named and b"CC" not in bytes(octets[begin:end]):
+        return None
     broker.tables.engine.see_names(exchange_name, named)
     fields = fields_in(octets, begin, end, named)
     if fields is None or not named and not fields:

@@ -8,7 +8,7 @@ A run of bits fills octets from the lowest bit up. The codes are explained in sp
 import struct
 
 from ..errors import SYNTAX_ERROR, ProtocolError
-from ..shim import MICROPYTHON
+from ..shim import MICROPYTHON, quicker
 from . import field_table
 from .frame import METHOD
 from .frame import encode as encode_frame
@@ -80,7 +80,7 @@ def decode(row, buffer, at, end):
     if bit:
         at += 1
     if at != end:
-        raise ProtocolError(SYNTAX_ERROR, "%s has %d octets too many" % (title(row), end - at))
+        too_many(row, end - at)
     return arguments
 
 
@@ -97,7 +97,7 @@ def decode_field(row, code, buffer, at, end):
         try:
             return str(octets, "utf-8"), at + 1 + len(octets)
         except UnicodeError:
-            raise ProtocolError(SYNTAX_ERROR, "%s has a short string that is not UTF-8" % title(row)) from None
+            not_text(row)
     if code == "T":
         size = field_table.size_at(buffer, at, end)
         return bytes(buffer[at + 4 : at + 4 + size]), at + 4 + size
@@ -110,6 +110,16 @@ def decode_field(row, code, buffer, at, end):
 def short(row):
     """Raise: the payload ended before the last argument."""
     raise ProtocolError(SYNTAX_ERROR, "%s ends before its last argument" % title(row))
+
+
+def too_many(row, count):
+    """Raise: so many octets were left behind the last argument."""
+    raise ProtocolError(SYNTAX_ERROR, "%s has %d octets too many" % (title(row), count))
+
+
+def not_text(row):
+    """Raise: a short string is no text."""
+    raise ProtocolError(SYNTAX_ERROR, "%s has a short string that is not UTF-8" % title(row)) from None
 
 
 def title(row):
@@ -148,3 +158,8 @@ def encode_field(code, item):
     if code in "Ff":
         return field_table.encode(item)
     return struct.pack(_NUMBERS[code][1], item)
+
+
+find = quicker(find)
+decode = quicker(decode)
+encode = quicker(encode)

@@ -130,8 +130,12 @@ class Session(Sending):
         while self.held is None and self.state != "login" and connection.state == "served":
             taken: "Any" = False
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0:
-                if self.is_other_method() and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:  # else `ingest` has them logged
+                nothing = self.receive.start == self.receive.end
+                if (nothing or self.is_other_method()) and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:  # else `ingest` logs them
                     self.incomplete = False
+                    if nothing:
+                        self.waiting = False
+                        break
                 else:
                     taken = self.ingest()
                     if taken:
@@ -263,7 +267,8 @@ class Session(Sending):
         kind = octets[at]
         number = octets[at + 1] << 8 | octets[at + 2]
         size = octets[at + 3] << 24 | octets[at + 4] << 16 | octets[at + 5] << 8 | octets[at + 6]
-        self.check_frame(kind, number, size)
+        if not 0 < kind <= _BODY or size > self.frame_size_max or kind != _BODY and size + _OVERHEAD > receive.size:
+            self.check_frame(kind, number, size)
         if kind == _BODY:
             self.begin_body(number, size)
             receive.start += 7

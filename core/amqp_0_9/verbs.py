@@ -22,16 +22,18 @@ def request(session, channel, row, octets, at, end):
     arguments = method.decode(row, octets, at, end)
     if handler is None:
         raise ProtocolError(NOT_IMPLEMENTED, "%s is not served" % method.title(row))
-    for place in range(1, NAMED.get(name, 0) + 1):
-        arguments[place] = arguments[place].replace("\r", "").replace("\n", "")
+    names = DEFINING.get(name, -1)
+    for place in range(1, names + 1):
+        if "\r" in arguments[place] or "\n" in arguments[place]:
+            arguments[place] = arguments[place].replace("\r", "").replace("\n", "")
     permissions.allow(session, channel, name, arguments)
-    if name in DEFINING:
+    if names >= 0:
         if has_to_wait(session.broker, name, arguments):
             if session.settling >= 0:
                 session.settling = layout.NONE  # the channel is then resumed as any other
                 session.send.feed()
             return False
-        for place in range(1, NAMED.get(name, 1) + 1):  # an error, too, reveals changes of other clients to these names
+        for place in range(1, max(names, 1) + 1):  # an error, too, reveals changes of other clients to these names
             promise(session, arguments[place])
     return handler(session, channel, arguments)
 
@@ -477,14 +479,16 @@ def answer_durably(session, channel, no_wait, name, arguments, defined):
 def has_to_wait(broker, name, arguments):
     """True while a method would change what there is, and a commit takes effect in the queues that were seen to have room for it, or the
     log cannot be written."""
+    if broker.commit is None and (broker.journal is None or not broker.journal.log.trouble):
+        return False
     there = name == "queue_declare" and arguments[1] in broker.queues or name == "exchange_declare" and arguments[1] in broker.exchanges
-    return not there and (broker.commit is not None or broker.journal is not None and bool(broker.journal.log.trouble))
+    return not there
 
 
 def promise(session, name):
     """The replies to come wait until what the log has of `name` is durable; with None: all that has happened so far."""
     journal = session.broker.journal
-    if journal is not None:
+    if journal is not None and (name is None or name in journal.defining):
         session.promise(journal.promise() if name is None else journal.defined(name))
 
 
@@ -519,8 +523,9 @@ def unsettled(session, channel, tag, multiple):
     return entry
 
 
-# Methods whose first names are taken without CR and LF, and how many: those of RabbitMQ, which takes all others as they are.
-NAMED = {
+# Methods that make or remove something or tell of it, and how many first names they have that are taken without CR and LF: those of
+# RabbitMQ, which takes all others as they are.
+DEFINING = {
     "exchange_declare": 1,
     "exchange_delete": 1,
     "exchange_bind": 2,
@@ -528,17 +533,6 @@ NAMED = {
     "queue_declare": 1,
     "queue_bind": 2,
     "queue_unbind": 2,
+    "queue_purge": 0,
     "queue_delete": 1,
 }
-
-DEFINING = (
-    "exchange_declare",
-    "exchange_delete",
-    "exchange_bind",
-    "exchange_unbind",
-    "queue_declare",
-    "queue_bind",
-    "queue_unbind",
-    "queue_purge",
-    "queue_delete",
-)

@@ -99,9 +99,7 @@ class Topology:
                 self.log_unknown("exchange", each)
         broker.policies.apply_to_exchange(made)
         if durable and broker.journal is not None:
-            from ..log import definition_records
-
-            broker.journal.define(definition_records.exchange_definition(made))
+            broker.journal.define(broker.journal.definitions.exchange_definition(made))
         self.exchanges[name] = made  # last: a second declaration of an existing exchange is not logged
         return made
 
@@ -149,9 +147,8 @@ class Topology:
         """Forget an exchange's name."""
         broker = self.broker
         if exchange.durable and broker.journal is not None:  # first: a second deletion is not logged
-            from ..log import definition_records
-
-            broker.journal.define(definition_records.gone(definition_records.exchange_definition(exchange)))
+            definitions = broker.journal.definitions
+            broker.journal.define(definitions.gone(definitions.exchange_definition(exchange)))
         del self.exchanges[exchange.name]
         route_cache.forget(self.tables)
 
@@ -250,7 +247,7 @@ class Topology:
         broker.policies.apply_to_queue(broker, made)
         if durable and not exclusive and broker.journal is not None:
             broker.journal.queue_made(made)
-        else:
+        elif made.rules is not None or made.is_stream:
             made.update_plain()
         return made
 
@@ -389,11 +386,8 @@ class Topology:
         binding.weight = weight
         exchange.bind(binding)
         try:
-            if broker.journal is not None:
-                from ..log import definition_records
-
-                if definition_records.is_durable(binding):
-                    broker.journal.define(definition_records.binding_definition(binding))
+            if broker.journal is not None and broker.journal.definitions.is_durable(binding):
+                broker.journal.define(broker.journal.definitions.binding_definition(binding))
         except Exception:  # all of it or nothing
             exchange.unbind(binding)
             raise
@@ -449,11 +443,9 @@ class Topology:
                 continue  # an exchange that was bound to itself
             exchange.unbind(binding)
             try:
-                if broker.journal is not None:
-                    from ..log import definition_records
-
-                    if definition_records.is_durable(binding):
-                        broker.journal.define(definition_records.gone(definition_records.binding_definition(binding)))
+                if broker.journal is not None and broker.journal.definitions.is_durable(binding):
+                    definitions = broker.journal.definitions
+                    broker.journal.define(definitions.gone(definitions.binding_definition(binding)))
             except Exception:  # all of it or nothing: what is removed again, and gone, is not logged again
                 exchange.bind(binding)
                 raise

@@ -49,6 +49,7 @@ class Journal:
     """The broker's side of a log. `mode` EACH, BATCH (after `batch_ms` or `batch_size` octets) or NONE."""
 
     publish = publish  # for Broker.put, which imports no log
+    definitions = definition_records  # the same for topology.py
 
     def __init__(self, broker, writer, mode, batch_ms, batch_size):
         self.broker = broker

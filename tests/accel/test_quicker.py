@@ -8,14 +8,17 @@ import pytest
 
 from leveret.core import shim
 from leveret.core.amqp_0_9 import hot_in as hot_in_0_9
-from leveret.core.amqp_0_9 import hot_in_quicker, hot_out
+from leveret.core.amqp_0_9 import hot_in_quicker, hot_out, method, method_quicker, spec_0_8, spec_0_9, spec_0_9_1
 from leveret.core.amqp_1_0 import hot_in, hot_transfers
 from leveret.core.broker import publish
+from leveret.core.errors import ProtocolError
 from leveret.core.memory import hot, layout
 
 SLOTS = 4096
 FORMS = {"put_frame": hot_out, "put_size": hot_transfers, "put_id": hot_transfers}  # by a form of struct
 READERS = ("header_end", "body_end", "check_properties")  # of hot_in_quicker.py
+METHODS = ("find", "decode", "encode")  # of method_quicker.py
+DIALECTS = (spec_0_8, spec_0_9, spec_0_9_1)
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +27,10 @@ def plain():
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shim, "quicker", lambda function, form=None: found.setdefault(function.__name__, function))
-        for module in (hot, publish, hot_out, hot_in, hot_transfers, hot_in_0_9):
+        for module in (hot, publish, hot_out, hot_in, hot_transfers, hot_in_0_9, method):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS, *READERS))
+    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS, *READERS, *METHODS))
     return found
 
 
@@ -205,3 +208,60 @@ def test_the_frames_of_a_content_are_read_alike(plain):
         assert headers[0] == headers[1] and ends[0] == ends[1], bytes(octets)
         answers.update([(name, min(answer, 0)) for name, answer in (("header", headers[0]), ("body", ends[0]))])
     assert answers == {(name, answer) for name in ("header", "body") for answer in (0, layout.INCOMPLETE, layout.ASK)}
+
+
+def some_arguments(random_, row):
+    """Arguments for the fields of a row, which nearly always fit."""
+    numbers = {"o": 8, "s": 16, "l": 32, "L": 64}
+    made = []
+    for code in row[method.FIELDS]:
+        if code in numbers:
+            made.append(random_.getrandbits(numbers[code]) if random_.random() < 0.99 else 1 << numbers[code])
+        elif code == "b":
+            made.append(random_.random() < 0.5)
+        elif code in "Ff":
+            made.append({"key": "value", "number": 7, "within": {"list": [True]}} if random_.random() < 0.3 else {})
+        elif code == "T":
+            made.append(random_.randbytes(random_.randrange(9)))
+        else:
+            made.append(random_.choice(("", "q", "naïve", b"octets", "x" * 255)) if random_.random() < 0.98 else "x" * 256)
+    return made
+
+
+def told(function, *given):
+    """What a form answers: the octets or arguments, or the error with its words."""
+    try:
+        return function(*given)
+    except ProtocolError as error:
+        return error.condition, error.text
+    except (ValueError, struct.error, AssertionError) as error:
+        return type(error), str(error)
+
+
+def test_methods_are_encoded_and_decoded_alike(plain):
+    """Every row of every dialect (0-9-1 section 4.2.4), also where the payload is damaged, too short or too long."""
+    random_ = random.Random(random.randrange(1 << 30))
+    refused = set()
+    for dialect in DIALECTS:
+        for row in dialect.METHODS:
+            assert method.find(dialect.METHODS, row[method.CODE]) is plain["find"](dialect.METHODS, row[method.CODE]) is row
+            for _ in range(25):
+                given = some_arguments(random_, row)
+                octets = told(method.encode, row, 7, given)
+                expected = told(plain["encode"], row, 7, given)
+                if not isinstance(octets, bytes):
+                    assert type(octets) is type(expected) and not isinstance(expected, bytes), (row, given)
+                    continue
+                assert octets == expected, (row, given)
+                payload = damaged(random_, octets[11:-1])
+                payload = payload[: random_.choice((len(payload), random_.randrange(len(payload) + 1)))]
+                source = memoryview(b"head" + payload + random_.randbytes(random_.choice((0, 0, 3))))
+                end = random_.choice((4 + len(payload), len(source)))
+                found = [told(form, row, source, 4, end) for form in (method.decode, plain["decode"])]
+                assert repr(found[0]) == repr(found[1]), (row, bytes(source), end)
+                if isinstance(found[0], tuple):
+                    refused.add(found[0][1].split(" ", 1)[-1])
+    assert {"ends before its last argument", "has a short string that is not UTF-8"} <= refused
+    assert method.decode is method_quicker.decode and method.encode is method_quicker.encode
+    for code in (0, 1, 0xFFFFFFFF):
+        assert method.find(spec_0_9_1.METHODS, code) is plain["find"](spec_0_9_1.METHODS, code) is None
