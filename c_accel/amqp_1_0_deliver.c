@@ -91,7 +91,9 @@ int32_t leveret_amqp_1_0_deliver(const leveret_tables *t, int32_t consumer, int3
         int32_t entry = t->queues[queue + QUEUE_HEAD], before = at;
         if (entry < 0)
             break;
-        int32_t failed = t->entries[entry + ENTRY_REDELIVERED] & 255;
+        int32_t returns = t->entries[entry + ENTRY_REDELIVERED] & ENTRY_RETURNS, failed = returns & 255;
+        if (returns && t->queues[queue + QUEUE_LIMITS] & LIMIT_COUNTS)
+            break; /* with x-delivery-count: core/amqp_1_0/link_out.py */
         const int32_t *record = t->messages + t->entries[entry + ENTRY_MESSAGE];
         if (noted || failed || (record[MESSAGE_KIND] & KIND_FORMAT) != AMQP_1_0 || seconds_passed(t, record))
             at = deliver_converted(t, consumer, entry, failed, prefix, prefix_size, settled, noted, frame_size_max, target, at, end);

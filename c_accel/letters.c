@@ -103,7 +103,7 @@ static int32_t plan(const leveret_tables *t, int32_t queue, int32_t reason, cons
                     int32_t size, int32_t body, int32_t kind, int32_t lifetime, int32_t more)
 {
     leveret_letters *l = t->letters;
-    if (kind & (KIND_REWORKED | KIND_CHANGED | KIND_GRAFTED) || lifetime != NONE || size < 2 || route_size + size > LEVERET_LETTER_HEAD)
+    if (kind & (KIND_REWORKED | KIND_CHANGED | KIND_GRAFTED | KIND_FAILED) || lifetime != NONE || size < 2 || route_size + size > LEVERET_LETTER_HEAD)
         return 0;
     if ((properties[0] << 8 | properties[1]) & NOT_HERE || has_words(properties, size))
         return 0;

@@ -36,7 +36,7 @@ static int32_t is_overdue(const leveret_tables *t, int32_t queue)
 static int32_t fits_later(const leveret_tables *t, const leveret_round *r, const leveret_reader *reader, int32_t queue)
 {
     const int32_t *entry = t->entries + t->queues[queue + QUEUE_HEAD], *record = t->messages + entry[ENTRY_MESSAGE];
-    if (reader->wire->is_first_only && (entry[ENTRY_REDELIVERED] & 255 || seconds_passed(t, record)))
+    if (reader->wire->is_first_only && (entry[ENTRY_REDELIVERED] & ENTRY_RETURNS || seconds_passed(t, record)))
         return 0;
     int32_t is_inset = wants_inset(reader->output, record[MESSAGE_BODY]);
     int32_t size = reader->wire->size_of(record, reader->prefix_size, reader->frame_size_max, is_inset);

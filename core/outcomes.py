@@ -12,6 +12,7 @@ ACCEPTED = 0
 REJECTED = 1  # dropped, or dead-lettered
 MODIFIED = 2  # back to the queue; it counts as a delivery that has failed: 0-9-1's requeue
 RELEASED = 3  # back to the queue as if it had not been delivered
+FAILS = 4  # beside REJECTED or MODIFIED (rejected, modified of AMQP 1.0): a dead letter is to say that this delivery has failed
 
 
 class Nobody:

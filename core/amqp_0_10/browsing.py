@@ -65,7 +65,7 @@ class Browsing(Subscription):
         entry = self.queue.head()
         while entry != layout.NONE:
             steps += 1
-            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
+            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL, entries[entry + layout.ENTRY_POSITION]
             if not self.has_passed(level, position):
                 if not (self.messages and self.octets):
                     return True

@@ -59,7 +59,7 @@ class Browser:
         entry = self.queue.head()
         while entry != layout.NONE:
             steps += 1
-            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
+            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL, entries[entry + layout.ENTRY_POSITION]
             if level not in self.passed or (self.passed[level] - position) & layout.MASK > layout.MASK >> 1:
                 looked_at += 1
                 if looked_at > LOOKS_MAX or steps > STEPS_MAX or session.outgoing.active() or session.replies:

@@ -11,7 +11,7 @@ from ..errors import CONTENT_TOO_LARGE
 from ..memory import hot, layout, serial
 from ..queue.turns import is_overdue
 from ..shim import const
-from . import addresses, convert, dispositions, filters, link_out
+from . import addresses, dispositions, filters, link_out
 from .conditions import INVALID_FIELD, LinkError
 from .link import SETTLED, Link
 from .link_in import text_of
@@ -130,14 +130,14 @@ class BrowsingLink(Link):
         enough = tables.engine.left - tables.engine.deliveries  # a filter charges its work there
         while entry != layout.NONE and steps < STEPS_MAX:
             steps += 1
-            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> 8, entries[entry + layout.ENTRY_POSITION]
+            level, position = entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_LEVEL, entries[entry + layout.ENTRY_POSITION]
             if not self.has_passed(level, position):
                 if not self.credit or looked_at == LOOKS_MAX or tables.engine.left <= enough or self.session.session.replies:
                     return False, steps, looked_at
                 looked_at += 1
                 message = entries[entry + layout.ENTRY_MESSAGE]
                 if self.wants(message):
-                    if not self.deliver(message, entries[entry + layout.ENTRY_REDELIVERED] & 255):
+                    if not self.deliver(message, entry):
                         return False, steps, looked_at
                 self.passed[level] = position
             entry = entries[entry + layout.ENTRY_NEXT]
@@ -152,10 +152,10 @@ class BrowsingLink(Link):
         """True for a place that it has come by; positions go around at 30 bits."""
         return level in self.passed and (self.passed[level] - position) & layout.MASK <= layout.MASK >> 1
 
-    def deliver(self, message, failed):
+    def deliver(self, message, entry):
         """Write one delivery; false when there is no room for it, or it ends the link."""
         session, tables = self.session, self.broker.tables
-        lead = convert.head_for_1_0(self.broker, message, failed)
+        lead = link_out.lead_of(self.broker, self.queue, entry)
         size = len(lead) + tables.messages[message + layout.MESSAGE_BODY]
         if 0 < self.size_max < size:
             self.step("error", CONTENT_TOO_LARGE, "a message of %d octets; max-message-size of the link is %d" % (size, self.size_max))

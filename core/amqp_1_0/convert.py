@@ -9,7 +9,7 @@ import struct
 from ..broker import crossing
 from ..memory import layout
 from ..message import reading
-from ..message.annotations import GONE
+from ..message.annotations import FAILED, GONE
 from ..message.formats import AMQP_1_0
 from . import addresses, body, composites, modified, sections, types
 from .exact import ENCODED
@@ -36,6 +36,7 @@ def head_for_1_0(broker, message, failed=0, noted=None):
     if not (kind & CHANGED or failed or noted or passed):
         return octets
     given = reading.annotations_of(tables, message) if kind & layout.KIND_ANNOTATED else {}
+    failed += given.get(FAILED, 0)
     changes = noted_of(given, tables.messages[message + layout.MESSAGE_ARRIVED]) if given else {}
     if noted:
         changes.update(noted)
@@ -305,8 +306,8 @@ def converted(broker, message, failed, noted):
         "priority": kind >> layout.KIND_PRIORITY & 255 if kind & layout.KIND_HAS_PRIORITY else None,
         "ttl": reading.expiration_of(broker.tables, message),
     }
-    told = modified.told_in(reading.annotations_of(tables, message)) if kind & layout.KIND_ANNOTATED else b""
-    octets = header(fields, failed, passed_ms(broker, message)) + told + sectioned
+    annotated = reading.annotations_of(tables, message) if kind & layout.KIND_ANNOTATED else {}
+    octets = header(fields, failed + annotated.get(FAILED, 0), passed_ms(broker, message)) + modified.told_in(annotated) + sectioned
     size = messages[message + layout.MESSAGE_BODY]
     if type_ == ENCODED and body.is_body(size, crossing.reader(tables, message)):
         return octets

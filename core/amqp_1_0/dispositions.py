@@ -8,7 +8,7 @@ durable (Promises). As the sender we settle deliveries with an unsettled outcome
 from ..broker.numbered import entry_from, number_of, tail_number
 from ..errors import PRECONDITION_FAILED, ProtocolError
 from ..memory import layout, serial
-from ..outcomes import ACCEPTED, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
+from ..outcomes import ACCEPTED, FAILS, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..parts import needed
 from ..wire.holding import NO_ROOM, NOT_YET, WRITTEN
 from . import hot_out, modified
@@ -195,11 +195,11 @@ def outcome_of(session, state):
     if name == "accepted":
         return ACCEPTED
     if name == "rejected":
-        return REJECTED
+        return REJECTED | FAILS
     if name == "released":
         return RELEASED
     if name == "modified":
-        return MODIFIED if given["delivery-failed"] else RELEASED
+        return MODIFIED | FAILS if given["delivery-failed"] else RELEASED
     if name == "received":
         return None
     raise SessionError(PRECONDITION_FAILED, "a disposition with the state %s, which is not served" % name)

@@ -26,7 +26,7 @@ def first_time(blocks, messages, entries, queues, consumers, state, consumer, li
             if messages[message + MESSAGE_LIFETIME] != -1 and state[STATE_SECONDS] - messages[message + MESSAGE_ARRIVED] > 1:
                 limit = 0
     count = 0
-    while entry >= 0 and count < limit and entries[entry + ENTRY_REDELIVERED] & 255 == 0:
+    while entry >= 0 and count < limit and entries[entry + ENTRY_REDELIVERED] & ENTRY_RETURNS == 0:
         count += 1
         entry = entries[entry + ENTRY_NEXT]
     return count

@@ -12,7 +12,7 @@ from ..errors import CONTENT_TOO_LARGE, NOT_IMPLEMENTED, ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import hot, layout, serial
 from ..message.reading import names_of
-from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
+from ..outcomes import ACCEPTED, FAILS, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
 from ..queue.turns import charge_made, is_overdue
 from . import addresses, composites, convert, dispositions, filters, hot_row, modified, no_local, nodes, sections
@@ -26,7 +26,7 @@ from .outgoing import performative
 if False:  # for the type checker alone
     from typing import Any
 
-OUTCOMES = {"accepted": ACCEPTED, "rejected": REJECTED, "released": RELEASED, "modified": MODIFIED}
+OUTCOMES = {"accepted": ACCEPTED, "rejected": REJECTED | FAILS, "released": RELEASED, "modified": MODIFIED | FAILS}
 # A source that says no more than what a subscription lasts for: no address, durable (configuration), expiry-policy never.
 _SUBSCRIPTION = ("described", ("symbol", "amqp:source:list"), [None, ("uint", 1), ("symbol", "never")])
 SYMBOLS = ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"]
@@ -311,7 +311,7 @@ def deliver(link, most, before):
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
         noted = route_noted(broker, message) if link.paired else None
-        lead = convert.head_for_1_0(broker, message, tables.entries[entry + layout.ENTRY_REDELIVERED] & 255, noted)
+        lead = lead_of(broker, queue, entry, noted)
         if too_large(link, queue, len(lead) + tables.messages[message + layout.MESSAGE_BODY]):
             break
         if not has_room(session, len(lead), tables.messages[message + layout.MESSAGE_BODY]):
@@ -330,6 +330,18 @@ def deliver(link, most, before):
         if not charge_made(broker, queue):
             break
     return count
+
+
+def lead_of(broker, queue, entry, noted=None):
+    """The octets before the body of an entry's message, as convert.head_for_1_0 has them. From a queue with x-delivery-limit, which quorum
+    queues have, they say how often it has come back, as RabbitMQ's do."""
+    tables = broker.tables
+    returns = tables.entries[entry + layout.ENTRY_REDELIVERED] & layout.ENTRY_RETURNS
+    failed = returns & 255
+    if returns and tables.queues[queue.handle + layout.QUEUE_LIMITS] & layout.LIMIT_COUNTS:
+        noted = noted or {}
+        noted["x-delivery-count"] = failed + (returns >> layout.ENTRY_RELEASED)
+    return convert.head_for_1_0(broker, tables.entries[entry + layout.ENTRY_MESSAGE], failed, noted)
 
 
 def route_noted(broker, message):

@@ -20,7 +20,7 @@ from ..errors import RESOURCE_ERROR
 from ..memory import layout
 from ..message import reading
 from ..message.annotations import write
-from ..outcomes import REJECTED
+from ..outcomes import FAILS, REJECTED
 from ..parts import needed
 from . import composites, properties, sections, types
 from .bounds import POSITION_SIZE
@@ -63,7 +63,7 @@ def come_to(session, entry, given, outcome):
     if given["message-annotations"]:
         annotate(broker, queue, entry, given["message-annotations"], not is_discarded)
     if is_discarded:
-        return REJECTED
+        return REJECTED | FAILS if given["delivery-failed"] else REJECTED
     link = session.link_of(entry) if given["undeliverable-here"] else None
     if link is None:
         return outcome

@@ -19,17 +19,18 @@ This works as long as no other receiver has got such a message meanwhile, and RE
 import struct
 from binascii import crc32
 
+from ..broker.consumers import fail
 from ..errors import RESOURCE_ERROR
 from ..log import chunk_index
 from ..memory import layout
-from ..outcomes import ACCEPTED, MODIFIED, REJECTED
+from ..outcomes import ACCEPTED, FAILS, MODIFIED, REJECTED
 from ..shim import const
 from . import composites, dispositions
 from .conditions import LinkError
 
 RESUMED_MAX = const(4096)  # messages at the head of a queue that `look` compares with a receiver's map
 TAG_SIZE = const(12)
-LAST = (ACCEPTED, REJECTED)  # outcomes behind which no delivery of the message comes
+LAST = (ACCEPTED, REJECTED | FAILS)  # outcomes behind which no delivery of the message comes
 _MARKED = const(1024)  # octets of a message in its mark, from its properties on
 
 
@@ -140,11 +141,13 @@ def come_to(link, queue, entry, outcome):
         queue.unlink(entry)
         queue.drop(entry)
         broker.counters["settled"] += 1
-    elif outcome == REJECTED:
+    elif outcome == REJECTED | FAILS:
+        fail(broker.tables, entry, REJECTED)
         queue.unlink(entry)
         broker.counters["rejected"] += 1
         broker.discard(queue, entry, "rejected")
-    elif outcome == MODIFIED and broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+    elif outcome == MODIFIED | FAILS and broker.tables.entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+        fail(broker.tables, entry, MODIFIED)
         broker.tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
 
 

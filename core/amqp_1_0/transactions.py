@@ -18,7 +18,7 @@ from ..broker.transaction import COPIES_SIZE, Transaction, the_unsettled, whole_
 from ..errors import CONTENT_TOO_LARGE, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import layout, serial
 from ..message import reading
-from ..outcomes import MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
+from ..outcomes import FAILS, MODIFIED, REFUSED, REJECTED, RELEASED, TAKEN, UNROUTABLE
 from ..shim import const
 from . import composites, dispositions, modified, types
 from .bounds import MESSAGE_MAX
@@ -96,7 +96,7 @@ class Work(Transaction):
             self.took(size)
             self.modifies.append((tag, given))
             if modified.discards(self.session, entry, given):
-                outcome = REJECTED
+                outcome = REJECTED | FAILS if given["delivery-failed"] else REJECTED
         self.keep(tag, False, outcome)
         if settled:
             self.retired.append(tag)

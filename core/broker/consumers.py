@@ -8,7 +8,7 @@ from ..access.permissions import LIMITS
 from ..errors import ACCESS_REFUSED, NOT_ALLOWED, RESOURCE_ERROR, ProtocolError
 from ..memory import hot, layout
 from ..memory.tables import clear
-from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
+from ..outcomes import ACCEPTED, FAILS, MODIFIED, REJECTED, RELEASED
 from ..parts import needed
 from ..queue.rules import CONSUMER_ARGUMENTS, check_rows, invalid
 
@@ -252,6 +252,10 @@ class Consumers:
         """Settle a session's deliveries from the unsettled entry `first` to `last`, all at once: ACCEPTED, REJECTED, MODIFIED or RELEASED
         (outcomes.py). Verbs on possibly thousands of deliveries use settle_some and return_some, in turns."""
         tables = self.tables
+        if outcome & FAILS:
+            outcome &= ~FAILS
+            for entry in self.unsettled_back_from(channel, last, first):
+                fail(tables, entry, outcome)
         if outcome in (ACCEPTED, REJECTED) and first != last and first != tables.channels[channel.handle + layout.CHANNEL_UNSETTLED_HEAD]:
             for entry in list(self.unsettled_back_from(channel, last, first)):
                 self.settle(channel, entry, entry, outcome)
@@ -399,6 +403,8 @@ class Consumers:
                 tables.entries[entry + layout.ENTRY_REDELIVERED] += 1
             if tables.entries[entry + layout.ENTRY_DEADLINE] == broker.now > 1:
                 tables.entries[entry + layout.ENTRY_DEADLINE] -= 1  # as in returned.give_back
+            if outcome == RELEASED and (tables.entries[entry + layout.ENTRY_REDELIVERED] >> layout.ENTRY_RELEASED) & 255 < 255:
+                tables.entries[entry + layout.ENTRY_REDELIVERED] += 1 << layout.ENTRY_RELEASED
             if queue.rules is None:
                 queue.requeue(entry)
             else:
@@ -428,3 +434,11 @@ class Consumers:
             return
         for consumer in channel.consumers.values():
             broker.activate(consumer.queue)
+
+
+def fail(tables, entry, outcome):
+    """Note that a delivery of an entry has failed, for its message's dead letter: REJECTED counts here, MODIFIED where it is requeued."""
+    entries = tables.entries
+    tables.messages[entries[entry + layout.ENTRY_MESSAGE] + layout.MESSAGE_KIND] |= layout.KIND_FAILED
+    if outcome == REJECTED and entries[entry + layout.ENTRY_REDELIVERED] & 255 < 255:
+        entries[entry + layout.ENTRY_REDELIVERED] += 1

@@ -44,6 +44,7 @@ KIND_CHANGED = (
 KIND_REPLY_TO = 1 << 22  # its annotations are nothing but an address (text) for the direct reply-to that its 0-9-1 publisher sent
 KIND_ACQUIRED = 1 << 23  # a receiver of 1.0 has had it: none is told to be the first (noted with KIND_FOR_US alone)
 KIND_GRAFTED = 1 << 24  # headers of a death are among its publisher's (core/queue/letters.py)
+KIND_FAILED = 1 << 25  # a receiver of 1.0 has failed a delivery of it: its dead letters say how often (queue/features/dead_letter.py)
 KIND_REWORKED = (
     KIND_FORMAT | KIND_ANNOTATED | KIND_REPLY_TO
 )  # any of these: what 0-9-1 delivers is not the publisher's octets, and is made for each delivery
@@ -55,14 +56,16 @@ ENTRY_PREVIOUS = 2
 ENTRY_POSITION = 3  # counts up in its queue: the order to requeue into; a stream's offset, 30 bits of it
 ENTRY_QUEUE = 4
 ENTRY_REDELIVERED = (
-    5  # how often it came back, 8 bits; above them its level in a queue with priorities; NONE: a stream's, or dropped; PASSED_BY
+    5  # how often it came back: failed (8 bits), released (8); above them its level of priorities; NONE: a stream's, or dropped; PASSED_BY
 )
 ENTRY_TAG = 6  # low 30 bits of the delivery tag
 ENTRY_CONSUMER = 7  # NONE: it is gone; GOT: basic.get; RETURNING: it comes back
 ENTRY_DEADLINE = 8  # see features/expiry.py; 0 where the queue has had no such rule
 ENTRY_WIDTH = 9
 PASSED_BY = -2  # ENTRY_REDELIVERED of an entry in no list of its queue: its message goes to the log alone, and the entry is free then
-ENTRY_LEVEL = 8  # where the level begins in ENTRY_REDELIVERED
+ENTRY_RELEASED = 8  # where the second of them begins
+ENTRY_RETURNS = 65535  # both
+ENTRY_LEVEL = 16  # where the level begins
 LEVEL_ABOVE = ENTRY_TAG  # of the last entry of a level, -2 less what levels.py says: below 0 as of every ready entry of such a queue
 
 QUEUE_HEAD = 0  # in a free record: the next free record

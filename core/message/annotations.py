@@ -18,6 +18,7 @@ from ..shim import const
 SIZE_MAX = const(65535)  # octets of pairs
 DEPTH_MAX = const(16)
 GONE = ()
+FAILED = "failed"  # a number: how many deliveries had failed when the dead letter was made (AMQP 1.0's delivery-count has them)
 
 _FORMS = {"i": ">q", "l": ">q", "T": ">Q", "d": ">d"}
 _ALONE = {"n": None, "t": True, "f": False, "g": GONE}

@@ -21,7 +21,7 @@ KNOWN_MAX = 512  # of queues, reasons and routes that a broker keeps
 OCTETS_MAX = 768  # of each
 WORDS = (b"death", b"CC")  # in the properties of no message that is for here
 TIME = b"\x04timeT"  # before the second of a death
-NEVER = layout.KIND_ANNOTATED | layout.KIND_CHANGED | layout.KIND_REPLY_TO
+NEVER = layout.KIND_ANNOTATED | layout.KIND_CHANGED | layout.KIND_REPLY_TO | layout.KIND_FAILED
 
 
 class Known:

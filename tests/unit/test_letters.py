@@ -45,9 +45,9 @@ class Counted:
         self.before = dead_letter.Rule.send_history
         self.count = 0
 
-        def counting(rule, broker, queue, message, reason):
+        def counting(rule, broker, queue, message, reason, failed=0):
             self.count += 1
-            return self.before(rule, broker, queue, message, reason)
+            return self.before(rule, broker, queue, message, reason, failed)
 
         dead_letter.Rule.send_history = counting
         return self

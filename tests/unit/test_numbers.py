@@ -260,7 +260,7 @@ BOUNDS = (
     ("queue/features/groups", "SCAN_MAX=200 UNSETTLED_MAX=8192 FORGOTTEN_MAX=256 SHIFT=30"),
     ("queue/features/length", "TRIMMED_MAX=1000"),
     ("queue/identities", "DIGEST_SIZE=15"),
-    ("queue/letters", "KNOWN_MAX=512 OCTETS_MAX=768 NEVER=6553600"),
+    ("queue/letters", "KNOWN_MAX=512 OCTETS_MAX=768 NEVER=40108032"),
     ("queue/queue", "STEPS_A_TURN=50000"),
     ("queue/refusals", "LOOKS=4"),
     (
@@ -469,7 +469,12 @@ def test_each_mark_has_a_bit_of_its_own():
 
 
 RECORDS = ("MESSAGE", "ENTRY", "QUEUE", "CHANNEL", "CONSUMER", "ROUTE")
-NO_COLUMNS = ("ENTRY_LEVEL", "ROUTE_PROBES")  # where a level begins in a column; slots that are looked at
+NO_COLUMNS = (
+    "ENTRY_RELEASED",
+    "ENTRY_RETURNS",
+    "ENTRY_LEVEL",
+    "ROUTE_PROBES",
+)  # parts of a column; slots that are looked at
 
 
 def test_the_columns_of_a_record_are_its_width_and_none_is_two():
@@ -490,14 +495,15 @@ def test_numbers_of_the_flat_state_that_are_no_columns():
     assert [layout.NONE, layout.GOT, layout.RETURNING] == [-1, -2, -3]  # none of them is a handle
     assert layout.MASK == layout.CREDIT_UNLIMITED == (1 << 30) - 1
     assert layout.EPOCH == 1577836800  # 2020-01-01T00:00:00Z
-    kinds = ("DURABLE", "ANNOTATED", "HAS_PRIORITY", "FOR_US", "CHANGED", "REPLY_TO", "ACQUIRED", "GRAFTED")
+    kinds = ("DURABLE", "ANNOTATED", "HAS_PRIORITY", "FOR_US", "CHANGED", "REPLY_TO", "ACQUIRED", "GRAFTED", "FAILED")
     bits = [getattr(layout, "KIND_" + name) for name in kinds]
-    assert bits == [1 << bit for bit in (16, 18, 19, 20, 21, 22, 23, 24)]  # as in the log's records
+    assert bits == [1 << bit for bit in (16, 18, 19, 20, 21, 22, 23, 24, 25)]  # as in the log's records
     assert (layout.KIND_FORMAT, layout.KIND_PRIORITY) == (0xFF, 8)
     assert layout.KIND_REWORKED == 0xFF | 1 << 18 | 1 << 22
     limits_kept = ("EXPIRES", "DROPS", "REFUSES", "DEAD_LETTERS", "RETURNS", "LEVELS", "REMEMBERS")
     assert [getattr(layout, "LIMIT_" + name) for name in limits_kept] == [1 << bit for bit in range(7)]
-    assert layout.LIMIT_HIGHEST == layout.ENTRY_LEVEL == 8 and layout.ROUTE_PROBES == 8
+    assert layout.LIMIT_HIGHEST == layout.ENTRY_RELEASED == layout.ROUTE_PROBES == 8
+    assert (layout.ENTRY_RETURNS, layout.ENTRY_LEVEL) == (0xFFFF, 16)
     assert [layout.NOT_PLAIN, layout.PLAIN, layout.PLAIN_LOGGED, layout.PLAIN_STREAM] == [0, 1, 2, 4]
     assert [layout.WINDOW, layout.COUNTED] == [0, 1] and [layout.ACCEPTED, layout.REFUSED, layout.RETURNED] == [0, 1, 2]
     assert [layout.INCOMPLETE, layout.ASK, layout.ASK_ROUTE, layout.TURN_OVER] == [-1, -2, -3, -4]

@@ -11,7 +11,7 @@ length of queues.
 from ...memory import layout
 from ...memory.layout import EPOCH
 from ...message import reading
-from ...message.annotations import GONE, write
+from ...message.annotations import FAILED, GONE, write
 from ...message.route import pack
 from ...outcomes import NO_ROOM, REFUSED, TAKEN, UNROUTABLE
 from ...parts import part
@@ -38,26 +38,28 @@ class Rule(Feature):
 
     def send(self, broker, queue, entry, reason):
         """Publish an entry's message (the entry is in no list); true when the entry can be dropped."""
-        outcome = self.send_message(broker, queue, broker.tables.entries[entry + layout.ENTRY_MESSAGE], reason)
+        entries = broker.tables.entries
+        failed = max(entries[entry + layout.ENTRY_REDELIVERED], 0) & 255
+        outcome = self.send_message(broker, queue, entries[entry + layout.ENTRY_MESSAGE], reason, failed)
         if outcome == UNROUTABLE and not self.keeps:
             broker.counters["dead_letters_lost"] += 1
             return True
         return outcome == TAKEN
 
-    def send_message(self, broker, queue, message, reason):
-        """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM."""
+    def send_message(self, broker, queue, message, reason, failed=0):
+        """Publish a dead letter made from a message: TAKEN, UNROUTABLE or NO_ROOM. `failed`: how many deliveries from this queue have."""
         if broker.dead_letters_nested >= NESTED_MAX:
             return NO_ROOM
         outcome = None if letters is None else letters.send(self, broker, queue, message, reason)
         if outcome is None:
-            outcome = self.send_history(broker, queue, message, reason)
+            outcome = self.send_history(broker, queue, message, reason, failed)
         if outcome == REFUSED:
             outcome = UNROUTABLE
         if outcome == TAKEN:
             broker.counters["dead_lettered"] += 1
         return outcome
 
-    def send_history(self, broker, queue, message, reason):
+    def send_history(self, broker, queue, message, reason, failed=0):
         """Publish a dead letter with the history in its message's headers, and this death: TAKEN, UNROUTABLE, REFUSED or NO_ROOM."""
         tables = broker.tables
         exchange, key = reading.names_of(broker.tables, message)
@@ -73,6 +75,8 @@ class Rule(Feature):
             changed["x-%s-death-exchange" % which] = exchange
         changes = reading.annotations_of(broker.tables, message)
         changes["expiration"] = GONE
+        if failed and broker.tables.messages[message + layout.MESSAGE_KIND] & layout.KIND_FAILED:
+            changes[FAILED] = changes.get(FAILED, 0) + failed
         if self.key is not None and copies:
             copies = ()
             changes.setdefault("headers", {})["CC"] = GONE
