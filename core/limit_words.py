@@ -56,6 +56,10 @@ WORDS = {
     ),
     "heartbeat_s": ("seconds proposed to a peer; 0: none", "two of them in silence: connection closed"),
     "consumer_timeout_ms": ("ms a delivery may stay unsettled; 0: for ever", "its session ends: precondition-failed"),
+    "send_timeout_ms": (
+        "ms without one octet taken by a peer for which octets wait, over a network; 0: for ever",
+        "the connection ends, its deliveries go back",
+    ),
     "login_timeout_ms": ("ms from accept to the end of the log-in", "the connection is closed"),
     "login_pause_ms": ("ms from a log-in that fails to its answer", "the peer is not read meanwhile"),
     "login_failure_max": (

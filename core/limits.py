@@ -44,6 +44,7 @@ ROWS = (
     ("management_size_max", 65536, 2048, 2048, 1 << 20),
     ("heartbeat_s", 60, 60, 0, 65535),
     ("consumer_timeout_ms", 1800000, 1800000, 0, 1 << 28),
+    ("send_timeout_ms", 30000, 30000, 0, 1 << 28),
     ("login_timeout_ms", 10000, 10000, 100, 1 << 28),
     ("login_pause_ms", 500, 1000, 0, 1 << 20),
     ("login_failure_max", 30, 10, 1, 65535),

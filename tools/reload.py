@@ -30,6 +30,7 @@ LIVE = (
     "content_timeout_ms",
     "heartbeat_s",
     "consumer_timeout_ms",
+    "send_timeout_ms",
     "login_timeout_ms",
     "login_pause_ms",
     "login_failure_max",
