@@ -30,7 +30,7 @@ if STALE:
     ffi = lib = None
 
 VARIABLE = "LEVERET_ACCEL"
-FAMILIES = ("amqp_0_9", "amqp_0_10", "amqp_1_0")  # that have a row here, in a file of that name
+FAMILIES = ("amqp_0_9", "amqp_0_9_drafts", "amqp_0_10", "amqp_1_0")  # that have a row here, in a file of that name
 LARGE = 16384  # octets of a body that goes from its blocks to the socket
 LAST_OF_PRIORITY = 1 << 30  # beside a consumer in a row: LEVERET_LAST_OF_PRIORITY of hot.h
 LETTERS = -3  # LEVERET_LETTERS

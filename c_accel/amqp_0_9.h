@@ -13,6 +13,10 @@ int32_t leveret_amqp_0_9_ingest(const leveret_tables *t, const int32_t *numbers,
 int32_t leveret_amqp_0_9_put_body(const leveret_tables *t, int32_t left, int32_t frame_size_max, int32_t channel_number, uint8_t *target,
                                   int32_t at, int32_t end);
 
+/* The properties of class basic of a message that another version has published, in target[0:room]: how many octets; -1: core/amqp_0_9/foreign.py makes
+ * them. */
+int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *record, uint8_t *target, int32_t room);
+
 /* A reader of a stream in its turn: where it stands, up to where it may read, what it wants (texts, each with its size in four octets before it; NULL:
  * all), and what it got. */
 typedef struct {

@@ -182,9 +182,7 @@ static int32_t deliver(const leveret_tables *t, int32_t consumer, int32_t limit,
 
 static const leveret_wire wire = {delivery_size, OVERHEAD, put_between, deliver, NULL, 0};
 
-/* The properties of class basic of a message that another version has published, in target[0:room]: how many octets; -1: core/amqp_0_9/foreign.py makes
- * them. */
-static int32_t converted_properties(const leveret_tables *t, const int32_t *record, uint8_t *target, int32_t room)
+int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *record, uint8_t *target, int32_t room)
 {
     uint8_t copied[FOREIGN_MAX];
     leveret_told told;
@@ -214,7 +212,7 @@ static int32_t deliver_converted(const leveret_tables *t, int32_t consumer, int3
     if (body + OVERHEAD > frame_size_max || body > room)
         return at;
     room = room - body > FOREIGN_MAX ? FOREIGN_MAX : room - body;
-    int32_t size = converted_properties(t, record, target + header + HEADER_HEAD - 1, room);
+    int32_t size = leveret_amqp_0_9_converted(t, record, target + header + HEADER_HEAD - 1, room);
     if (size < 0 || HEADER_HEAD + size > frame_size_max || (size > record[MESSAGE_PROPERTIES] && size > end - HEADS_MAX - route))
         return at;
     next_number(t->channels + channel + CHANNEL_TAG);

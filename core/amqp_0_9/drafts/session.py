@@ -19,17 +19,17 @@ from ...errors import (
 from ...limits import REPLY_ROOM
 from ...memory import layout
 from ...message import reading
-from ...parts import needed
+from ...parts import part
 from ...queue.turns import charge_made, is_overdue
-from ...shim import const
+from ...shim import MICROPYTHON, const
 from ...staging import properties as shared
 from ...staging import publishing
-from .. import deliver, file_class, method, older, properties, spec_0_8, stream_class, verbs
+from .. import deliver, method, properties, spec_0_8, verbs
 from ..filing import Filing
 from ..foreign import Lead
 from ..outgoing import foreign
 from ..replies import reply_of
-from . import class_test, contents
+from . import contents
 from .fields import Reader
 from .frames import BODY, END, HEADER, HEARTBEAT, METHOD, TRACE
 from .outgoing import Outgoing
@@ -41,6 +41,7 @@ NOT_DELIVERED = const(310)
 NAMES = {6: "basic", 7: "jms", 8: "file", 9: "stream"}  # classes of contents
 TAG_MAX = const(0xFFFF)  # of a consumer: a short
 LEAST_ROOM = const(512)  # octets beside those for replies, so that a delivery begins
+METHOD_ROOM = const(1024)  # octets of the method of a delivery, at most
 
 # Conditions (core/errors.py) that both drafts have a reply code for. No code of theirs says what is `precondition-failed` or
 # `resource-locked` in 0-8: these close a channel with 507 (not-allowed) and 403 (access-refused).
@@ -96,13 +97,43 @@ class Draft(Filing):
     tree: "Any" = None  # contents.Tree: a content whose contents within are coming
     root: "Any" = None  # (number of the channel, payload) of its header, once these are whole
     opening: "Any" = None  # arguments of a channel.open that is under way
+    quick: "Any" = None  # hot_row.Own, where there is one
+    half: "list" = []  # channels with a publish of 0.9a5 whose header is to come
 
     def __init__(self, connection):
         Filing.__init__(self, connection)
         self.outgoing = Outgoing()
+        quick = None if MICROPYTHON else part("amqp_0_9.drafts.hot_row")
+        self.quick = None if quick is None else self.broker.tables.engine.row(quick.Row).of(self)
+        self.hot = self.quick
 
     def number_channel(self, number, handle):
-        """The engine takes no frames of a draft."""
+        """Without a hot path the engine takes no frames of a draft."""
+        if self.quick is not None:
+            Filing.number_channel(self, number, handle)
+
+    def is_other_method(self):
+        """The hot path looks itself."""
+        return False
+
+    def ingest(self):
+        """As of 0-9-1, but not behind a publish whose header is to come."""
+        if self.half:
+            self.half = [channel for channel in self.half if channel.publishing is not None and channel.state == "open"]
+            if self.half:
+                return False
+        return Filing.ingest(self)
+
+    def find_way(self, at):
+        """As of 0-9-1, where the hot path has the publish as one of 0-9-1."""
+        state, receive = self.broker.tables.state, self.receive
+        end = state[layout.STATE_END]
+        self.receive = self.quick.asked
+        state[layout.STATE_END] = self.quick.asked.end
+        try:
+            return Filing.find_way(self, 0)
+        finally:
+            self.receive, state[layout.STATE_END] = receive, end
 
     # Frames in
 
@@ -391,9 +422,20 @@ class Draft(Filing):
             if send.room() < REPLY_ROOM + LEAST_ROOM and send.start != send.end:
                 send.starve(consumer, count + before)
                 return count
+            if self.quick is not None:
+                made = self.quick.deliver(consumer, most - count)
+                count += made
+                if made and broker.tables.engine.left <= 0:
+                    return count
+                if made:
+                    continue
             message = tables.entries[entry + layout.ENTRY_MESSAGE]
             frames, body = self.content_out(channel.number, consumer.class_id, message)
             if deliver.refuses_header(self, consumer, contents.largest(self, frames), "the next message"):
+                return count
+            whole = METHOD_ROOM + len(frames) + len(body) + self.framing.overhead
+            if send.room() - REPLY_ROOM < whole <= send.size // 4 and self.quick is not None:
+                send.starve(consumer, count + before)
                 return count
             queue.pop()
             tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + 1) & layout.MASK
@@ -414,6 +456,10 @@ class Draft(Filing):
 
     def delivery(self, consumer, tag, came_back, message):
         """The frame of the method of a delivery."""
+        raise NotImplementedError  # each subclass has its own
+
+    def names_of(self, consumer):
+        """What the method of each delivery says of its consumer, as octets."""
         raise NotImplementedError  # each subclass has its own
 
     def give(self, channel, queue, no_ack):
@@ -485,110 +531,3 @@ class Draft(Filing):
         if class_id == self.stream_id:
             return "stream_consume", given + (exclusive, False)
         return "basic_consume", given + (no_ack, exclusive, False, {})
-
-
-def basic_get(session, channel, arguments):
-    """As of 0-8, of a queue that is no stream."""
-    _, name, no_ack = arguments
-    broker = session.broker
-    queue = broker.topology.queue(verbs.current_queue(channel, name), session.connection)
-    if queue.is_stream:
-        raise ProtocolError(NOT_IMPLEMENTED, "a draft of 2005 reads no streams")
-    is_served = getting.serve(broker, queue)
-    if session.state == "closing":
-        return True  # that broke it
-    if not is_served:
-        return session.go_on_later()
-    outcome = getting.LATER if session.outgoing.active() else getting.state(broker, queue)
-    if outcome == getting.READY:
-        return session.give(channel, queue, no_ack)
-    if outcome == getting.EMPTY:
-        session.reply(channel.number, "basic_get_empty", ("",))
-    return outcome == getting.EMPTY
-
-
-def closed(session, arguments):
-    """channel.close and connection.close with the class and the method of the draft that they are about."""
-    code, text, class_id, _ = arguments
-    number = session.wire_code if class_id else 0
-    return code, text, number >> 16, number & 0xFFFF
-
-
-def basic_consume(session, channel, arguments):
-    """A consumer, made as Python delivers to it: without a prefix."""
-    class_id, prefetch = channel.consuming
-    _, name, tag, _, no_ack, exclusive, _, table = arguments
-    consumer = session.broker.consumers.subscribe(channel, name, tag, no_ack, exclusive, table, prefetch)
-    consumer.class_id = class_id
-    session.tags = int(tag)
-    session.reply(channel.number, "basic_consume_ok", (tag,))
-
-
-def file_consume(session, channel, arguments):
-    """As of 0-8, with the window that the draft has here."""
-    file_class.file_consume(session, channel, arguments)
-    reader = channel.readers[arguments[2]]
-    reader.window, reader.source = channel.consuming[1], getattr(channel, "source", None)
-    session.tags = int(arguments[2])
-
-
-def stream_consume(session, channel, arguments):
-    """As of 0-8, with the rate that the draft has here."""
-    stream_class.stream_consume(session, channel, arguments)
-    reader = channel.readers[arguments[2]]
-    reader.rate.set(channel.consuming[1])
-    reader.source = getattr(channel, "source", None)
-    session.tags = int(arguments[2])
-
-
-def check_path(session, path):
-    """Raise invalid-path for the path of a connection.open that is none here."""
-    broker = session.broker
-    if session.state == "opening" and path != broker.virtual_host and path not in broker.virtual_host_aliases:
-        raise ProtocolError("invalid-path", "vhost %s not found" % path[:80], True)
-
-
-def given_name(session):
-    """A client-id or context-key for a client that has none."""
-    return "%s-%d" % (session.connection.name[:200], session.broker.counters["connections"])
-
-
-def refuses(why):
-    """The function of a method that is not served, and why."""
-
-    def refuse(session, number, arguments):
-        raise ProtocolError(NOT_IMPLEMENTED, why, True)
-
-    return refuse
-
-
-def as_it_is(name):
-    """The function of a method that 0-8 has, with the same arguments, under this name."""
-    return lambda session, number, arguments: (name, arguments)
-
-
-def named(name):
-    """The function of an answer that has the same arguments under this name."""
-    return lambda session, arguments: (name, arguments)
-
-
-def unsent(session, arguments):
-    """The function of an answer that the draft does not have."""
-
-
-def transacted(session, channel):
-    """Let a channel be transactional from now on."""
-    channel.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
-    session.broker.tables.channels[channel.handle + layout.CHANNEL_PLAIN] = 2
-
-
-VERBS = dict(
-    older.VERBS,
-    basic_get=basic_get,
-    basic_consume=basic_consume,
-    basic_cancel=verbs.basic_cancel,
-    file_consume=file_consume,
-    stream_consume=stream_consume,
-    test_integer=class_test.test_integer,
-    test_string=class_test.test_string,
-)

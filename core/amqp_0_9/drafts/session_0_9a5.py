@@ -20,12 +20,12 @@ from ...message.formats import NUMBER
 from ...shim import const
 from ...staging.contents import contents_of
 from .. import method, properties, spec_0_8, verbs
-from . import session as base
-from . import spec_0_9a5, tickets
+from . import methods, spec_0_9a5, tickets
 from .contents import DESTINATION
-from .fields import Fields
+from .fields import Fields, short_string
 from .frames import Frames9a5
-from .session import Dialect, Draft, as_it_is, closed, named, refuses, unsent
+from .methods import as_it_is, closed, named, refuses, unsent
+from .session import Dialect, Draft
 
 BASIC = const(6)  # classes of contents
 JMS = const(7)
@@ -68,7 +68,7 @@ class Session09a5(Draft):
         if prefetch:
             self.broker.tables.channels[channel.handle + layout.CHANNEL_PREFETCH] = min(prefetch, layout.MASK)
         if mode == STANDARD:
-            base.transacted(self, channel)
+            methods.transacted(self, channel)
 
     def published(self, channel, head):
         """The destination has come: publish."""
@@ -87,6 +87,10 @@ class Session09a5(Draft):
         """jms.deliver."""
         exchange = reading.names_of(self.broker.tables, message)[0]
         return self.method_out(consumer.channel.number, "jms_deliver", (tag, came_back, exchange) + consumer.source)
+
+    def names_of(self, consumer):
+        """The names by which its queue was asked for."""
+        return b"".join([short_string(name) for name in consumer.channel.source])
 
     def file_delivery(self, reader, tag, redelivered, exchange, key, identifier):
         """The frame of file.deliver."""
@@ -140,7 +144,7 @@ def tune_ok(session, number, arguments):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.client_id = arguments
-    base.check_path(session, path)
+    methods.check_path(session, path)
     if session.frame_max:
         session.frame_size_max = min(session.frame_size_max, session.frame_max)
     return "connection_open", (path, "", False)
@@ -281,7 +285,7 @@ def consume_stream(session, number, arguments):
 
 def consumed(session, channel, arguments):
     """The consumer remembers by which names its queue was asked for."""
-    base.basic_consume(session, channel, arguments)
+    methods.basic_consume(session, channel, arguments)
     channel.consumers[arguments[2]].source = channel.source
 
 
@@ -295,6 +299,7 @@ def publish(class_id):
             raise ProtocolError(NOT_IMPLEMENTED, "immediate=true", True)
         channel = session.channels[number]
         channel.publishing, channel.class_id = exchange, class_id
+        session.half = session.half + [channel]
 
     return sent
 
@@ -321,7 +326,7 @@ def queue_bind(session, channel, arguments):
 
 def connection_open_ok(session, arguments):
     """connection.open-ok: the client's id, or one that is made for it."""
-    return "connection_open_ok", (session.client_id or base.given_name(session),)
+    return "connection_open_ok", (session.client_id or methods.given_name(session),)
 
 
 def connection_tune(session, arguments):
@@ -332,7 +337,7 @@ def connection_tune(session, arguments):
     return "connection_tune", (frame_max, channel_max, tickets.TICKETS_MAX, most, heartbeat, 0, True, True, True)
 
 
-Session09a5.verbs_beside = dict(base.VERBS, basic_consume=consumed, queue_bind=queue_bind)
+Session09a5.verbs_beside = dict(methods.VERBS, basic_consume=consumed, queue_bind=queue_bind)
 
 Session09a5.METHODS_IN = {
     "connection_start_ok": start_ok,

@@ -4,11 +4,12 @@ from ...errors import FRAME_ERROR, NOT_IMPLEMENTED, ProtocolError
 from ...memory import layout
 from ...message import reading
 from ...shim import const
-from . import session as base
-from . import spec_0_9r1, tickets
+from . import methods, spec_0_9r1, tickets
 from .fields import Fields
+from .fields import number as number_of
 from .frames import TRACE, Frames9r1
-from .session import NAMES, Dialect, Draft, as_it_is, closed, refuses, unsent
+from .methods import as_it_is, closed, refuses, unsent
+from .session import NAMES, Dialect, Draft
 
 BASIC = const(6)  # classes of contents
 JMS = const(7)
@@ -44,6 +45,10 @@ class Session09r1(Draft):
         given = (int(consumer.tag),) + ((tag, came_back) if consumer.class_id == JMS else ()) + (exchange, key)
         return self.method_out(consumer.channel.number, NAMES[consumer.class_id] + "_deliver", given)
 
+    def names_of(self, consumer):
+        """Its tag."""
+        return number_of(2, int(consumer.tag))
+
     def got(self, channel, tag, came_back, message, left):
         """basic.get-ok or jms.get-ok."""
         exchange, key = reading.names_of(self.broker.tables, message)
@@ -63,7 +68,7 @@ class Session09r1(Draft):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.context = arguments
-    base.check_path(session, path)
+    methods.check_path(session, path)
     return "connection_open", (path, "", False)
 
 
@@ -180,7 +185,7 @@ def answer(ending, number_first=False):
     return lambda session, arguments: (NAMES[session.asked] + ending, (int(arguments[0]),) if number_first else ())
 
 
-Session09r1.verbs_beside = base.VERBS
+Session09r1.verbs_beside = methods.VERBS
 
 Session09r1.METHODS_IN = {
     "connection_start_ok": as_it_is("connection_start_ok"),
@@ -235,7 +240,7 @@ Session09r1.METHODS_IN = {
 Session09r1.METHODS_OUT = {
     "connection_open_ok": lambda session, arguments: (
         "connection_open_ok",
-        (session.context or base.given_name(session),),
+        (session.context or methods.given_name(session),),
     ),
     "connection_close": lambda session, arguments: ("connection_close", closed(session, arguments)),
     "channel_close": lambda session, arguments: ("channel_close", closed(session, arguments)),
