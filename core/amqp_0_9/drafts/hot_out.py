@@ -17,7 +17,6 @@ from .contents import HEADS, TREE
 from .hot_in import JMS, OCTET, TABLE, TEXT, TIME, TIME_TEXT
 
 _TAG = Struct(">QB").pack  # delivery tag, redelivered
-_READ_NUMBER = Struct(">Q").unpack_from
 _TREE = TREE.encode()
 SHORT_MAX = 65534  # octets of a payload in a frame of 0.9a5 that is no extended one
 
@@ -145,7 +144,7 @@ class Delivering:
                 if piece is None:
                     return None
             elif how == TIME_TEXT:
-                digits = b"%d" % _READ_NUMBER(piece)
+                digits = b"%d" % int.from_bytes(piece, "big")
                 piece = bytes((len(digits),)) + digits
             own |= its
             pieces.append(piece)
