@@ -197,7 +197,7 @@ class Broker:
         return self.queue_list
 
     def due_in(self, now):
-        """Milliseconds from `now` until a lifetime or a delay ends, 0 when one has, at most DUE_MAX_MS."""
+        """Milliseconds from `now` until a lifetime or a delay ends or settlements go into the log, 0 when one has, at most DUE_MAX_MS."""
         left = DUE_MAX_MS
         due = self.tables.state[layout.STATE_DUE]
         if due:
@@ -206,6 +206,8 @@ class Broker:
             left = min(left, self.waiting.heap[0][0] - self.uptime_ms)
         if left < DUE_MAX_MS:
             left = max(left, self.ended_at + 1 + len(self.queues) // DUE_QUEUES - self.uptime_ms)
+        if self.journal is not None and self.journal.rests and self.journal.settled:
+            left = min(left, self.journal.rest_ms())
         return max(0, min(left, DUE_MAX_MS))
 
     def note_due(self, moment):

@@ -19,9 +19,9 @@ from .copy_forward import READ_RETRY_MS, Copies
 from .read_back import Damaged, ReadBack, Walk
 
 READY_MIN = 512  # messages in memory below which a queue with consumers is given more
-TURN_MESSAGES = 512  # of one queue in one turn
-TURN_OCTETS = 1 << 18
-ROUND_TURNS = 8  # turns in one round of the broker
+TURN_MESSAGES = 256  # of one queue in one turn, and of all queues in one round of the broker
+TURN_OCTETS = 1 << 17
+ROUND_TURNS = 8  # turns in one round
 PIECE = 65536  # octets read from the store at once
 PURGE_CHUNKS = 1024  # chunks that one turn purges
 
@@ -47,6 +47,7 @@ class Pager(Copies):
         self.queues = []  # with messages that are only in the log, in turn
         self.readers = []  # consumers of streams that wait for messages that are not in memory, in turn
         self.busy = False  # there may be more to bring at once
+        self.brought = 0  # octets that the last turn brought
         self.tries = 0
         self.failed_at = 0
         self.since = None  # the second of the broker's uptime when this run began: lifetimes stood still before
@@ -181,9 +182,9 @@ class Pager(Copies):
             return
         tries = self.tries
         self.serve_readers(tries)
-        turns = ROUND_TURNS
+        turns, count_max, octets_max = ROUND_TURNS, TURN_MESSAGES, TURN_OCTETS
         for _ in range(len(self.queues)):
-            if not turns or not self.queues or self.tries > tries:
+            if not turns or count_max <= 0 or octets_max <= 0 or not self.queues or self.tries > tries:
                 return
             queue = self.queues.pop(0)
             self.queues.append(queue)
@@ -191,8 +192,11 @@ class Pager(Copies):
             if self.tables.queues[queue.handle + layout.QUEUE_LENGTH] < least:
                 turns -= 1
                 try:
-                    if self.bring(queue):
+                    count = self.bring(queue, count_max, octets_max)
+                    if count:
                         self.busy = True
+                        count_max -= count
+                        octets_max -= self.brought
                 except Exception as error:  # the others have their turns all the same
                     self.broker.guard.trouble("what queue '%s' has beyond memory", queue.name, error)
 
@@ -220,22 +224,25 @@ class Pager(Copies):
         """Read for a stream's consumer, if it is one yet: false when it is to ask again."""
         return consumer not in consumer.queue.consumers or consumer.cursor != layout.NONE or consumer.queue.pages.windows.bring(consumer)
 
-    def bring(self, queue):
-        """Read messages of a queue back, at most a turn's: how many. Its rules see those that come."""
+    def bring(self, queue, count_max=TURN_MESSAGES, octets_max=TURN_OCTETS):
+        """Read messages of a queue back, at most so many, up to the one with which they have so many octets: how many. Its rules see those
+        that come."""
+        self.brought = 0
         pages = queue.pages
         if pages is None or not pages.count:
             return 0
         chunks = self.tables.chunks
         self.reader.known = {}  # records that were good in an earlier turn are checked again
         count, octets = 0, 0
-        while pages.head != layout.NONE and count < TURN_MESSAGES and octets < TURN_OCTETS:
+        while pages.head != layout.NONE and count < count_max and octets < octets_max:
             if chunks[pages.head + chunk_index.OFFSET] < 0:
                 if not count:
                     self.journal.promised = self.log.appended  # nothing else is there: have it written now
                 break
-            more, size = self.bring_chunk(queue, pages.head, TURN_MESSAGES - count, TURN_OCTETS - octets)
+            more, size = self.bring_chunk(queue, pages.head, count_max - count, octets_max - octets)
             count += more
             octets += size
+            self.brought = octets
             if pages.head != layout.NONE and chunks[pages.head + chunk_index.COUNT]:
                 break  # no room, or trouble
             self.drop_chunk(queue, pages.head)

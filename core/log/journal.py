@@ -40,6 +40,8 @@ SEGMENTS_FEW = 8  # with fewer none is copied while there is room
 COPIES_TURN = 512  # messages that are copied after one commit; a KiB counts as one more
 SNAPSHOT_TURN = 65536  # octets of definitions that are written anew after one commit
 
+SETTLED_MS = 5  # behind a write, that settlements wait alone: the messages that its confirms let come are written with them
+
 BIG = layout.MASK + 1
 
 NOT_WRITTEN = BIG  # Segment.needs while its last settlement is gathered
@@ -64,6 +66,8 @@ class Journal:
         self.queue_ids = 0  # given so far
         self.settled = {}  # queue id -> list of [first, end) positions
         self.settled_count = 0
+        self.rests = False  # a write beside the broker has ended, SETTLED_MS ago at most when it was last looked
+        self.rests_since = 0
         self.waiting = {}  # keys: sessions that have something to write when the log is durable
         self.promised = 0  # the number of the newest change that a client waits for: a batch does not delay it
         self.held_to = 0  # the number of the last change of a transaction that took effect in turns
@@ -325,16 +329,19 @@ class Journal:
             self.ended()
             if self.log.is_busy():
                 return
+            self.rests = self.mode == EACH
+            self.rests_since = self.broker.now
         if self.broker.commit is not None:
             return
         if not self.was_dirty and not self.settled:
             self.find_room()
             return
-        if self.mode == BATCH and not self.due():
+        if self.mode == BATCH and not self.due() or self.rests and self.rest_ms():
             return
         if self.log.trouble and elapsed(self.broker.now, self.failed_at) < RETRY_MS:
             return
         self.allow_turns()
+        self.rests = False
         self.commit(self.mode != NONE)
         if not self.log.is_busy():
             self.ended()
@@ -380,12 +387,23 @@ class Journal:
             return True
         return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
 
+    def rest_ms(self):
+        """Milliseconds that settlements wait yet, so that a publisher's next window does not wait for a sync of theirs and then for its own;
+        0: there is more than settlements, or somebody waits for the log."""
+        if self.was_dirty or not self.settled or self.goes_on or self.waiting or self.log.crowded:
+            return 0
+        left = SETTLED_MS - elapsed(self.broker.now, self.rests_since)
+        self.rests = 0 < left <= SETTLED_MS
+        return left if self.rests else 0
+
     def wait_ms(self):
         """Milliseconds after which `run` should be called again at the latest."""
         if self.log.trouble or self.log.is_busy():
             return IDLE_MS
         if self.goes_on:
             return 0
+        if self.rests and self.settled:
+            return self.rest_ms()
         if self.mode != BATCH or not self.was_dirty:
             return IDLE_MS
         return max(0, self.batch_ms - elapsed(self.broker.now, self.dirty_since))

@@ -14,6 +14,10 @@ class RunFailed(Exception):
     """A run of `leveret perf` ended badly; the text is what it said."""
 
 
+# What a run can end with: it failed, its broker is gone or did not start, its answer makes no sense. The other runs go on.
+FAILURES = (RunFailed, OSError, RuntimeError, ValueError, KeyError, AssertionError, psutil.Error)
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 

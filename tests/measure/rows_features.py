@@ -6,10 +6,9 @@ Columns: leveret and plain with --data, and rabbitmq, where it has the feature. 
 
 import time
 
-import psutil
 import rows_1_0
 import rows_verbs
-from loading import RunFailed, add_run, perf, say
+from loading import FAILURES, add_run, perf, say
 
 COLUMNS = ("leveret", "plain", "rabbitmq")
 OURS = ("leveret", "plain")
@@ -53,10 +52,6 @@ OF_PLAINEST = 0.5  # of the row without arguments
 def all_rows():
     """Every row of the table: those of `leveret perf`, then those of verbs_load.py."""
     return SCENARIOS + rows_verbs.SCENARIOS + rows_verbs.BEYOND
-
-
-# What a run can end with: it failed, its broker is gone or did not start, its answer makes no sense. The other runs go on.
-FAILURES = (RunFailed, OSError, RuntimeError, ValueError, KeyError, psutil.Error)
 
 
 class Bench:

@@ -17,11 +17,10 @@ import rows_latency
 from amqp_wire import RawClient
 from broker_process import BrokerProcess, free_port
 from certificates import Authority
-from loading import RunFailed, add_run, cpu_seconds, perf, say
+from loading import FAILURES, RunFailed, add_run, cpu_seconds, perf, say
 
 COLUMNS = ("leveret", "plain", "rabbitmq", "relay")
 SERVED = ("leveret", "plain", "rabbitmq")
-OURS = ("leveret", "plain")
 
 # name, title, options of `leveret perf`, the columns that can do it (None: all; a message of the relay's is smaller than its buffer)
 BODIES = (
@@ -82,7 +81,7 @@ def handshakes(broker, authority, seconds, again):
 
 
 def measure_rows(brokers, scenarios, runs, run_of):
-    """({scenario: {column: cell}}, what others than Leveret failed at). `run_of(broker, options)`: a run."""
+    """({scenario: {column: cell}}, what did not end well, as lines). `run_of(broker, options)`: a run."""
     rows, failed = {}, []
     for name, title, options, columns in scenarios:
         row = rows[name] = {}
@@ -92,10 +91,8 @@ def measure_rows(brokers, scenarios, runs, run_of):
                     continue
                 try:
                     add_run(row, broker.column, title, number, run_of(broker, options))
-                except RunFailed as error:
-                    if broker.column in OURS:
-                        raise
-                    failed.append("%s, %s: %s" % (title, broker.column, str(error).strip().splitlines()[-1]))
+                except FAILURES as error:
+                    failed.append("%s, %s: %s" % (title, broker.column, (str(error).strip() or repr(error)).splitlines()[-1]))
                     say("  " + failed[-1])
     return rows, failed
 
@@ -124,8 +121,7 @@ def many_connections(start):
 
 
 def measure(start, seconds, runs):
-    """{"rates", "failed", "latency", "memory", "many"}. `start(column, durable, limits)`: of run.py. Raises RunFailed for a column of
-    Leveret's."""
+    """{"rates", "failed", "latency", "memory", "many"}. `start(column, durable, limits)`: of run.py."""
     from run import memory
 
     found: dict = {"rates": {}, "failed": [], "memory": {}}
@@ -152,7 +148,8 @@ def measure(start, seconds, runs):
         ):
             found["rates"].update(rows)
             found["failed"] += failed
-    found["latency"] = rows_latency.measure(start, seconds)
+    found["latency"], failed = rows_latency.measure(start, seconds, runs)
+    found["failed"] += failed
     found["many"] = many_connections(start)
     return found
 

@@ -54,6 +54,8 @@ binding_share_max = 65536
 KINDS = ("leveret", "plain", "rabbitmq", "relay")
 BLIND = "blind"  # beside them, in the scenario "acks" only
 
+GROUPS = ("0-9-1", "features", "1.0", "0-10", "old", "heavy")  # of rows
+
 KEYS = 100
 USUAL = ("--exchange", "direct", "--routing-keys", KEYS)
 NO_RELAY = ("leveret", "plain", "rabbitmq")
@@ -353,7 +355,10 @@ def main():
     )
     parser.add_argument("--seconds", type=int, default=2, help="length of one run (default 2)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each scenario (default 3)")
-    parser.add_argument("--only", choices=("0-9-1", "features", "1.0", "0-10", "old", "heavy"), help="these rows alone (default: all)")
+    parser.add_argument(
+        "--only", nargs="+", choices=GROUPS, default=GROUPS, metavar="ROWS", help="of %s (default: all)" % ", ".join(GROUPS)
+    )
+    parser.add_argument("--show", action="store_true", help="put the figures into the pages, and draw them")
     parser.add_argument(
         "--minutes",
         type=float,
@@ -371,17 +376,17 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, FILES), most))  # the brokers inherit it; Erlang takes memory for each
     result = {"machine": machine(), "seconds": options.seconds, "runs": options.runs, "beyond_mib": options.beyond_mib}
-    if options.only in (None, "0-9-1"):
+    if "0-9-1" in options.only:
         result.update(run(options.seconds, options.runs))
-    if options.only in (None, "features"):
+    if "features" in options.only:
         result["rates_features"], result["failed_features"] = features(options.seconds, options.runs, options.minutes, options.beyond_mib)
-    if options.only in (None, "1.0"):
+    if "1.0" in options.only:
         result["rates_1_0"], result["failed_1_0"] = rows_1_0.measure(start, options.seconds, options.runs)
-    if options.only in (None, "0-10"):
+    if "0-10" in options.only:
         result["rates_0_10"], result["failed_0_10"] = rows_0_10.measure(start, options.seconds, options.runs)
-    if options.only in (None, "old"):
+    if "old" in options.only:
         result["rates_old"], result["failed_old"] = rows_old.measure(start, options.seconds, options.runs)
-    if options.only in (None, "heavy"):
+    if "heavy" in options.only:
         result["heavy"] = rows_heavy.measure(start, options.seconds, options.runs)
     os.makedirs(os.path.dirname(options.json) or ".", exist_ok=True)
     with open(options.json, "w", encoding="utf-8") as file:
@@ -402,6 +407,9 @@ def main():
         for *told, ratio, goal in rows_heavy.ratios(result["heavy"]):
             print("%-18s %s / %s: %.2f (goal %.2f) %s" % (*told, ratio, goal, verdict(ratio >= goal)))
     print("All figures: %s" % options.json)
+    if options.show:
+        subprocess.run([sys.executable, os.path.join(HERE, "show.py"), options.json], check=True)
+        subprocess.run([sys.executable, os.path.join(HERE, os.pardir, os.pardir, "tools", "generate_readme.py")], check=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Puts the figures of a bench into tests/measure/README.md and draws them: `python tests/measure/show.py [build/bench.json]`. The rows of
-AMQP 1.0, of 0-10 and those of features are tables of their own, and one may be there without the others (`dev.py bench --only 1.0`).
+AMQP 1.0, of 0-10, those of features and the heavy ones are tables of their own, and one may be there without the others (`dev.py bench
+--only 1.0`); `dev.py bench --show` does all this behind its measuring.
 
 The table stands between two marks there (tools/generate_readme.py takes a few of its rows into the front README); the plot (messages a
 second, one group of bars for a scenario, logarithmic) is tests/measure/bench.svg. Both say when and on what they were measured, and with
@@ -18,6 +19,7 @@ import rows_0_10
 import rows_1_0
 import rows_features
 import show_features
+import show_heavy
 from run import BLIND, SCENARIOS, STREAM, connection_kb, rate
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
@@ -193,8 +195,17 @@ def measured_features(result):
     return (
         "Measured %s; one publisher and one consumer, persistent messages of 256 octets varying by half, ids varying, confirms with a "
         "window of 200, acks, --data, where the row does not say otherwise; runs of %d s, medians where there are several; a queue beyond "
-        "memory has %d MiB through a sixteenth: `python3 tools/dev.py bench --only features`, then `python tests/measure/show.py`."
+        "memory has %d MiB through a sixteenth: `python3 tools/dev.py bench --only features heavy --show`."
         % (machine_told(result), result["seconds"], result["beyond_mib"])
+    )
+
+
+def measured_heavy(result):
+    """The same of the heavy rows."""
+    return (
+        "Measured %s; a publisher and a consumer, bodies varying by half, no log; %s (rows_heavy.py). Latency (rows_latency.py): of 4 s at "
+        "least, beside 1,000 idle connections, a stream that is replayed, a queue beyond memory and a log that is compacted; the relay has "
+        "nothing beside it. `python3 tools/dev.py bench --only features heavy --show`." % (machine_told(result), runs_told(result))
     )
 
 
@@ -231,9 +242,13 @@ def replaced(text, begin, end, block):
 
 
 def main():
-    """Write both."""
+    """Write both of a file of figures."""
     with open(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "bench.json"), encoding="utf-8") as file:
-        result = json.load(file)
+        write(json.load(file))
+
+
+def write(result):
+    """Write the tables and plots of what was measured into the page."""
     with open(README, encoding="utf-8") as file:
         text = file.read()
     for measured_here, begin, end, block in (
@@ -246,6 +261,8 @@ def main():
     if "rates_features" in result:
         block = show_features.block(result, measured_features(result))
         text = replaced(text, show_features.BEGIN, show_features.END, block)
+    if "heavy" in result:
+        text = replaced(text, show_heavy.BEGIN, show_heavy.END, show_heavy.block(result["heavy"], measured_heavy(result)))
     with open(README, "w", encoding="utf-8") as file:
         file.write(text)
     for name, path, make in (("rates", PLOT, plot), ("rates_features", PLOT_FEATURES, plot_features)):

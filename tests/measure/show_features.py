@@ -7,10 +7,11 @@ import textwrap
 import rows_1_0
 import rows_features
 from rows_reasons import REASONS
+from rows_verbs import NOT_COMPARED
 
 BEGIN, END = "<!-- bench of features: written by tests/measure/show.py -->", "<!-- end of bench of features -->"
 HEAD = ("messages/s", "Leveret (C)", "Leveret (plain Python)", "RabbitMQ", "runs", "C / RabbitMQ", "plain / RabbitMQ", "C / no arguments")
-COSTS = ("CPU of", "Leveret (C)", "Leveret (plain Python)", "RabbitMQ", "the load")
+COSTS = ("CPU of", "Leveret (C)", "Leveret (plain Python)", "RabbitMQ", "the load", "RabbitMQ / C", "RabbitMQ / plain", "no arguments / C")
 PAIRS = (("leveret", "rabbitmq"), ("plain", "rabbitmq"), ("leveret", "none"))
 NAMES = {"leveret": "C", "plain": "plain", "rabbitmq": "RabbitMQ", "none": "no arguments"}
 
@@ -43,11 +44,16 @@ def figures(rows, name, title):
 
 
 def costs(rows, name, title):
-    """Microseconds of CPU for a message: of each broker, and of the busier process of the load, the least of all columns."""
+    """Microseconds of CPU for a message: of each broker, and of the busier process of the load, the least of all columns; and these beside
+    each other, which a busy machine changes less than rates."""
     cells = [rows.get(name, {}).get(column) for column in rows_features.COLUMNS]
-    told = ["-" if cell is None else "%.1f us" % statistics.median(cell["cpu_us"]) for cell in cells]
+    own, plain, other = [statistics.median(cell["cpu_us"]) if cell and cell["cpu_us"] else None for cell in cells]
+    told = ["-" if each is None else "%.1f us" % each for each in (own, plain, other)]
     load = [min(cell["load_us"]) for cell in cells if cell and cell.get("load_us")]
-    return [title] + told + ["%.1f us" % min(load) if load else "-"]
+    told.append("%.1f us" % min(load) if load else "-")
+    none = rows.get("none", {}).get("leveret", {}).get("cpu_us") if name not in NOT_COMPARED else None
+    pairs = (other, own), (other, plain), (statistics.median(none) if none else None, own)
+    return [title] + told + ["%.2f" % (one / by) if one and by else "-" for one, by in pairs]
 
 
 def misses(rows):

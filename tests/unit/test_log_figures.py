@@ -4,7 +4,7 @@ from memory_store import PERSISTENT, MemoryStore, SlowStore, durable_broker
 from peer import Peer, encoded, new_broker
 
 from leveret.core.log import figures
-from leveret.core.log.journal import IDLE_MS
+from leveret.core.log.journal import IDLE_MS, SETTLED_MS
 
 BODY = bytes(200)
 MINUTE_MS = 60000
@@ -118,6 +118,61 @@ def test_while_the_store_syncs_beside_us_there_is_nothing_to_run_for():
     store.stalls = False
     idle_rounds(broker)
     assert not broker.journal.log.is_busy() and broker.queues["q"].message_count() == 1
+
+
+def acknowledged(store):
+    """A broker whose consumer has acknowledged a message, while the write that made it durable is still under way."""
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    peer.give(encoded("queue_declare", 1, 0, "q", False, True, False, False, False, {}))
+    peer.give(encoded("basic_consume", 1, 0, "q", "c", False, False, False, False, {}))
+    idle_rounds(broker)
+    store.stalls = True
+    peer.publish("q", BODY, given=PERSISTENT)
+    broker.run()
+    peer.give(encoded("basic_ack", 1, 1, False))
+    broker.run()
+    assert broker.journal.log.is_busy()
+    store.stalls = False
+    return broker, peer
+
+
+def synced(broker):
+    return broker.journal.log.counters["log_syncs"]
+
+
+def test_settlements_alone_wait_behind_a_write_and_no_longer_than_they_should():
+    """Else a publisher's next window waits for their sync, and then for its own (beyond 0-9-1: an acknowledgement has no answer)."""
+    broker, peer = acknowledged(SlowStore())
+    broker.run()  # the write has ended; the settlement is not written yet
+    before = synced(broker)
+    idle_rounds(broker)
+    assert synced(broker) == before and broker.journal.settled
+    assert broker.due_in(broker.now) == broker.journal.wait_ms() == SETTLED_MS
+    broker.tick(broker.now + SETTLED_MS - 1, 0)
+    broker.run()
+    assert synced(broker) == before and broker.due_in(broker.now) == 1
+    broker.tick(broker.now + 1, 0)
+    idle_rounds(broker)
+    assert synced(broker) == before + 1 and not broker.journal.settled and broker.due_in(broker.now) > SETTLED_MS
+
+
+def test_settlements_are_written_with_the_messages_that_come():
+    broker, peer = acknowledged(SlowStore())
+    broker.run()
+    before = synced(broker)
+    peer.publish("q", BODY, given=PERSISTENT)
+    idle_rounds(broker)
+    assert synced(broker) == before + 1 and not broker.journal.settled
+
+
+def test_settlements_that_somebody_waits_for_do_not_wait():
+    broker, peer = acknowledged(SlowStore())
+    broker.run()
+    before = synced(broker)
+    peer.give(encoded("queue_declare", 1, 0, "other", False, True, False, False, False, {}))  # its answer is for what is durable
+    idle_rounds(broker)
+    assert synced(broker) == before + 1 and not broker.journal.settled
 
 
 def idle_rounds(broker):

@@ -7,6 +7,7 @@ from peer import Peer, encoded, idle, new_broker
 from leveret.core.broker import transaction
 from leveret.core.broker.policies import Policy
 from leveret.core.broker.topology import NoPolicies
+from leveret.core.log import beyond_memory
 from leveret.core.queue import turns
 from leveret.core.stream.stream import EPOCH
 
@@ -224,10 +225,10 @@ def test_a_queue_beyond_memory_that_raises_keeps_no_other_from_being_read_back()
     assert all(each.count for each in pages)
     bring = broker.journal.pager.bring
 
-    def fails_for_a(found):
+    def fails_for_a(found, *most):
         if found.name == "a":
             raise ValueError("on purpose")
-        return bring(found)
+        return bring(found, *most)
 
     with Swapped(broker.journal.pager, "bring", fails_for_a):
         reader = Peer(broker)
@@ -239,6 +240,31 @@ def test_a_queue_beyond_memory_that_raises_keeps_no_other_from_being_read_back()
         pass_time(broker, 100)
         found += reader.contents()
     assert [each[3] for each in found] == [b"%d" % number for number in range(count)]
+
+
+def test_one_round_reads_back_no_more_of_all_queues_than_a_turn():
+    """Else as many turns as queues hold everybody for as long: the bound is a round's (core/DESIGN.md, a turn is bounded)."""
+    broker = durable_broker(MemoryStore(), segment_size=1 << 14, size_max=1 << 20)[0]
+    peer = Peer(broker)
+    names = ("a", "b", "c")
+    for name in names:
+        peer.declare(name, durable=True)
+    for number in range(broker.limits.message_count_max):
+        for name in names:
+            peer.publish(name, b"%d" % number, given=PERSISTENT)
+    queues = [broker.queues[name] for name in names]
+    assert all(queue.pages.count > 40 for queue in queues)
+    for queue in queues:
+        queue.purge(queue.message_count() - queue.pages.count)  # what is in memory
+    pager = broker.journal.pager
+    with Swapped(beyond_memory, "TURN_MESSAGES", 20), Swapped(beyond_memory, "TURN_OCTETS", 1 << 17):
+        left = sum(queue.pages.count for queue in queues)
+        pager.run()
+        assert left - sum(queue.pages.count for queue in queues) == 20 and pager.busy
+    with Swapped(beyond_memory, "TURN_OCTETS", 20):
+        left = sum(queue.pages.count for queue in queues)
+        pager.run()
+        assert 0 < left - sum(queue.pages.count for queue in queues) < 20
 
 
 class Failing:
