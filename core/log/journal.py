@@ -388,8 +388,8 @@ class Journal:
         return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
 
     def rest_ms(self):
-        """Milliseconds that settlements wait yet: a publisher's next window is not to wait for a sync of theirs and then for its own. 0: there
-        is more than settlements, or somebody waits for the log."""
+        """Milliseconds that settlements wait yet: a publisher's next window is not to wait for a sync of theirs and then for its own.
+        0: there is more than settlements, or somebody waits for the log."""
         if self.was_dirty or not self.settled or self.goes_on or self.waiting or self.log.crowded:
             return 0
         left = SETTLED_MS - elapsed(self.broker.now, self.rests_since)
