@@ -172,6 +172,8 @@ class Connection(Moving, Events):
             authority = self.authority()
             if authority is not None:
                 authority.grant(end.link.address)
+        if self._end is not None:
+            self.step(0)  # says the end once more
         self._links.append(end)
         self.wait(end.link.attach)
         self.wait(lambda: end.link.state == "attached")

@@ -1,72 +1,16 @@
 """The blocking client (ports/client.py) against a broker in this process: its stream is a pair of buffers, its clock stands still unless a
 test moves it. What it says of brokers that are far away: tests/bridge/test_blocking_client.py."""
 
-import os
 import socket
 
 import pytest
+from inside import Clock, Stream, new_broker
 
-from leveret.core.broker.broker import Broker
-from leveret.core.connection.connection import Connection as Served
-from leveret.core.limits import BOARD, Limits
 from leveret.ports import client as module
 from leveret.ports import client_errors as errors
 from leveret.ports import moving
 
 LOGIN = {"user": "guest", "password": "guest", "virtual_host": "/"}
-
-
-class Stream:
-    """Octets to and from a broker in this process. `pollable` can always be read; `deaf`: the broker gets and gives nothing."""
-
-    def __init__(self, broker):
-        self.broker = broker
-        self.served = Served(broker, "inside", True)
-        self.pollable, self._other = os.pipe()
-        os.write(self._other, b".")
-        self.name = "the broker"
-        self.deaf = False
-        self.closed = False
-        self.written = 0
-
-    def read_into(self, view):
-        self.broker.run()
-        pending = self.served.pending()
-        size = min(len(view), len(pending))
-        if self.deaf or size == 0:
-            return 0 if self.served.closed and not self.deaf else None
-        view[:size] = pending[:size]
-        self.served.sent(size)
-        return size
-
-    def write(self, view):
-        room = self.served.writable()
-        size = min(len(view), len(room))
-        if self.deaf or size == 0:
-            return None
-        room[:size] = view[:size]
-        self.served.received(size)
-        self.broker.run()
-        self.written += size
-        return size
-
-    def close(self):
-        if not self.closed:
-            self.closed = True
-            self.served.received(0)
-            os.close(self.pollable)
-            os.close(self._other)
-
-
-class Clock:
-    """Milliseconds; each look takes one when `runs`."""
-
-    now = 1000
-    runs = 0
-
-    def __call__(self):
-        self.now += self.runs
-        return self.now
 
 
 @pytest.fixture
@@ -80,7 +24,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def inside(clock):
     """(client, its stream, the broker)."""
-    broker = Broker(Limits(**dict(BOARD, connection_count_max=8, stranger_share_max=100)), b"inside")
+    broker = new_broker()
     stream = Stream(broker)
     made = module.Connection(stream, 500, dict(module.SIZES, **LOGIN))
     yield made, stream, broker
@@ -240,7 +184,7 @@ def test_a_consumer_whose_queue_goes_is_told(inside):
 
 
 def test_a_content_that_is_too_large_is_told_and_stays(clock):
-    broker = Broker(Limits(**dict(BOARD, connection_count_max=8, stranger_share_max=100)), b"inside")
+    broker = new_broker()
     stream = Stream(broker)
     client = module.Connection(stream, 500, dict(module.SIZES, **LOGIN, content_size_max=10))
     client.queue_declare("q")
@@ -271,7 +215,7 @@ def test_close_ends_the_connection_in_good_order(inside):
 
 
 def test_a_log_in_that_is_refused_is_told_with_its_code(clock):
-    broker = Broker(Limits(**dict(BOARD, connection_count_max=8, stranger_share_max=100)), b"inside")
+    broker = new_broker()
     stream = Stream(broker)
     clock.runs = 1
     broker.tick(0, 0)
