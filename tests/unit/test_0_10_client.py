@@ -385,3 +385,15 @@ def turns(application):
         application.broker.run()
         application.broker.tick((application.broker.now + 500) & 0x3FFFFFFF, 1700000000)
         application.connection.tick(application.broker.now)
+
+
+def test_hosts_of_a_broker_s_redirect_are_those_that_a_client_can_connect_to():
+    """connection.redirect's known-hosts, domain amqp-host-url: a port is 1 to 65535, 5672 where none is said."""
+    for text, hosts in (
+        ("amqp:tcp:a:1,b:65535", [("a", 1), ("b", 65535)]),
+        ("a:0,b:65536,c", [("c", 5672)]),
+        ("tcp:[::1]:77,[::2]", [("::1", 77), ("::2", 5672)]),
+        ("tls:a:1,b", [("b", 5672)]),
+        (",", []),
+    ):
+        assert hosts_of(text) == hosts, text

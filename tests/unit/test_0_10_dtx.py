@@ -130,6 +130,19 @@ def test_end_with_fail_leaves_rollback_only():
     assert ask(peer, "dtx_rollback", xid=Y) == OK and counts(broker) == 0
 
 
+def test_a_branch_that_can_only_roll_back_is_told_so_by_its_commit_and_is_over():
+    """dtx.commit: "xa-rbrollback: The broker marked the transaction branch rollback-only for an unspecified reason."; as dtx.prepare says
+    it, the branch is forgotten with what it held."""
+    broker, peer = ready()
+    left = broker.tables.transactions_left
+    start(peer)
+    peer.publish(b"x")
+    assert ask(peer, "dtx_end", xid=X, fail=True) == RBROLLBACK
+    assert ask(peer, "dtx_commit", xid=X, one_phase=True) == RBROLLBACK
+    assert counts(broker) == 0 and broker.tables.transactions_left == left
+    assert ask(peer, "dtx_commit", xid=X, one_phase=True) == 404
+
+
 def test_suspend_and_resume():
     broker, peer = ready()
     start(peer)

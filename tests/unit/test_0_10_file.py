@@ -356,6 +356,20 @@ def test_no_ack_and_cancel():
     assert peer.broker.queues["q"].message_count() == 1
 
 
+def test_a_consumer_that_the_broker_refuses_is_none():
+    """file.consume fails as a whole: its session ends in order, and the queue has no consumer."""
+    peer = started()
+    other = FilePeer(peer.broker, name=b"other")
+    peer.give(command("file_consume", queue="q", consumer_tag="c", arguments={"x-priority": "high"}))
+    assert peer.error()[0] == 406
+    peer.connection.received(0)
+    assert peer.broker.queues["q"].consumers == []
+    other.publish(b"x")
+    other.all()
+    other.do("file_consume", queue="q", consumer_tag="c")
+    assert other.take_file()[2] == b"x"
+
+
 def test_what_no_queue_takes_is_returned():
     """file.return: only when mandatory is set, 312; 313 with immediate where nobody reads."""
     peer = started()

@@ -3,6 +3,7 @@
 from peer import Peer, assemble, encoded, idle, new_broker
 
 from leveret.core.amqp_0_9 import packed, properties
+from leveret.core.broker.policies import Policy
 from leveret.core.memory import layout
 from leveret.core.stream.stream import EPOCH
 
@@ -350,6 +351,25 @@ def test_a_message_larger_than_its_stream_may_be_is_kept_while_it_is_the_last():
         peer.publish("s", bytes([48 + number]) + bytes(2500))
         assert state(peer)[:2] == (number, number + 1)
     assert offsets(peer.consume("s", arguments={"x-stream-offset": "first"})) == [2]
+
+
+def test_a_stream_that_a_policy_has_made_smaller_shrinks_in_turns():
+    """Retention by octets drops no more than 64 messages for one that comes (a turn is bounded), the oldest first, and then no more than
+    it has to."""
+    broker = new_broker(arena_size=1 << 18, message_count_max=512, entry_count_max=1024)
+    peer = Peer(broker)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    stream = broker.queues["s"]
+    for number in range(200):
+        peer.publish("s", b"%03d" % number + bytes(20))
+    size = stream.size // 200
+    assert stream.message_count() == 200
+    broker.policies.set(broker, Policy("small", "", {"max-length-bytes": 20 * size}, 0, "streams"))
+    counts = []
+    for number in range(200, 204):
+        peer.publish("s", b"%03d" % number + bytes(20))
+        counts.append(stream.message_count())
+    assert counts == [137, 74, 20, 20] and stream.first_offset == 184
 
 
 def test_every_offset_is_where_a_reader_begins():

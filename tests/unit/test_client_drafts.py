@@ -2,6 +2,8 @@
 Header Wire Format", "Method Frame Body Wire Format", "Content Header Frame Wire Format"; "General Frame Format", "Method Frames", "The
 Content Header"), worked out by hand; then it meets the broker, whose reading of the texts is another one (core/amqp_0_9/drafts)."""
 
+import struct
+
 from peer import new_broker
 from same_random import Random
 from test_client_connection import feed
@@ -427,3 +429,19 @@ def test_octets_at_random_are_an_error_and_nothing_else():
                 octets = octets[:at] + bytes((random.below(256),)) * random.below(3) + octets[at + random.below(2) :]
             feed(client, octets, random.below(40) + 1)
             assert len([each for each in events.seen if each[0] == "ended"]) == (1 if client.closed else 0)
+
+
+def test_a_table_of_the_broker_s_with_a_name_that_the_draft_does_not_allow_is_an_error():
+    """"Field names ... start with a letter, '$' or '#'" ("Field Tables"): 503, and what is not a name is in the sentence, cut to 40."""
+    for wire in (Wire9a5(), Wire9r1()):
+        good = b"\x00\x00\x00\x07" + b"\x01aI\x00\x00\x00\x05"
+        assert wire.read_table(good, 0, len(good), 1) == ({"a": 5}, len(good))
+        for name in (b"1", b"", b"-a"):
+            pair = bytes((len(name),)) + name + b"I\x00\x00\x00\x05"
+            octets = struct.pack(">I", len(pair)) + pair
+            try:
+                wire.read_table(octets, 0, len(octets), 1)
+            except ProtocolError as error:
+                assert error.condition == "command-invalid" and repr(name.decode()) in error.text
+            else:
+                raise AssertionError(name)

@@ -312,3 +312,30 @@ def test_a_place_that_raised_is_told_as_file_and_line():
         peer.publish("q", b"x")
         pass_time(broker, 100)
     assert len(told) == 1 and "Fault: late" in told[0] and "line " in told[0], told
+
+
+def test_a_job_that_fails_is_done_later_also_where_memory_for_a_second_list_is_lacking():
+    """The job goes back to the broker's own list when its pause cannot be noted."""
+
+    class Full(list):
+        def append(self, item):
+            raise MemoryError("no memory")
+
+    class Job:
+        subject = "a job"
+        runs = 0
+
+        def work(self):
+            self.runs += 1
+            if self.runs == 1:
+                raise Fault("once")
+            return True
+
+    broker = new_broker()
+    broker.guard.jobs = Full()
+    job = Job()
+    broker.jobs.append(job)
+    idle(broker)
+    pass_time(broker, 5000)
+    idle(broker)
+    assert job.runs == 2

@@ -156,6 +156,29 @@ def test_a_reader_that_gets_no_further_keeps_no_memory_from_others():
     assert rest(slow, []) == list(range(5, COUNT))
 
 
+def test_a_stream_that_gets_no_place_in_the_index_keeps_no_message_and_goes_on():
+    """chunk_count_max: the index is full of other streams' chunks. The message is settled in the log: neither lost without a word later
+    nor back after a restart."""
+    store = MemoryStore()
+    broker, peer, _ = stream_of(20, store)
+    peer.declare("t", durable=True, arguments={"x-queue-type": "stream"})
+    other = broker.queues["t"]
+    pool = broker.tables.chunk_pool
+    free, pool[2] = pool[2], 0
+    peer.publish("t", numbered(0))
+    idle(broker)
+    assert (other.message_count(), other.first_offset, other.following) == (0, 1, 1)
+    pool[2] = free
+    peer.publish("t", numbered(1))
+    idle(broker)
+    assert (other.message_count(), other.first_offset) == (1, 1)
+    again = Peer(durable_broker(store, **CHUNKS)[0])
+    stream = again.broker.queues["t"]
+    assert (stream.message_count(), stream.first_offset, stream.following) == (1, 1, 2)
+    again.ask("basic_qos", "basic_qos_ok", 0, 50, False)
+    assert offsets(again.consume("t", "c", arguments={"x-stream-offset": "first"})) == [1]
+
+
 def test_retention_counts_what_is_on_disk():
     """x-max-length-bytes: octets in the log, many times the memory; x-max-age: by chunk; offsets stay."""
     broker, _, stream = stream_of(max_length_bytes=400 * RECORD)
