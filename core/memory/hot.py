@@ -101,6 +101,10 @@ def extract(arena, blocks, state, block, offset, target, at, size):
     state[STATE_CURSOR_OFFSET] = offset
 
 
+append = quicker(append)
+extract = quicker(extract)
+
+
 def release(blocks, messages, state, message):
     """Drop one reference to a message; the last one frees its blocks and its record."""
     left = messages[message + MESSAGE_REFERENCES] - 1

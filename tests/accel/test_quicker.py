@@ -12,13 +12,14 @@ from leveret.core.amqp_0_9 import hot_in_quicker, hot_out, method, method_quicke
 from leveret.core.amqp_1_0 import hot_in, hot_transfers
 from leveret.core.broker import publish
 from leveret.core.errors import ProtocolError
-from leveret.core.memory import hot, layout
+from leveret.core.memory import hot, hot_quicker, layout
 
 SLOTS = 4096
 FORMS = {"put_frame": hot_out, "put_size": hot_transfers, "put_id": hot_transfers}  # by a form of struct
 READERS = ("header_end", "body_end", "check_properties")  # of hot_in_quicker.py
 METHODS = ("find", "decode", "encode")  # of method_quicker.py
 DIALECTS = (spec_0_8, spec_0_9, spec_0_9_1)
+CHAINS = ("append", "extract")  # of hot_quicker.py
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def plain():
         for module in (hot, publish, hot_out, hot_in, hot_transfers, hot_in_0_9, method):
             spec = importlib.util.spec_from_file_location(module.__name__ + "_plain", module.__file__)
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS, *READERS, *METHODS))
+    assert sorted(found) == sorted(("put_number", "route_hash", "high_octets", "is_named", *FORMS, *READERS, *METHODS, *CHAINS))
     return found
 
 
@@ -265,3 +266,53 @@ def test_methods_are_encoded_and_decoded_alike(plain):
     assert method.decode is method_quicker.decode and method.encode is method_quicker.encode
     for code in (0, 1, 0xFFFFFFFF):
         assert method.find(spec_0_9_1.METHODS, code) is plain["find"](spec_0_9_1.METHODS, code) is None
+
+
+def pool(random_, block_size, count):
+    """(blocks, state) of an arena of so many blocks, of which some were used and freed, in runs of any length and order."""
+    blocks, state = shim.table(count), shim.table(layout.STATE_WIDTH)
+    state[layout.STATE_BLOCK_SIZE] = block_size
+    state[layout.POOL_BLOCKS] = layout.NONE
+    state[layout.POOL_BLOCKS + 1] = used = random_.choice((0, 0, random_.randrange(count)))
+    while used:
+        first = max(used - random_.randrange(1, 30), 0)
+        run = list(range(first, used))
+        if random_.random() < 0.2:
+            random_.shuffle(run)
+        if random_.random() < 0.8:  # else another message has them
+            for block in reversed(run):
+                blocks[block], state[layout.POOL_BLOCKS] = state[layout.POOL_BLOCKS], block
+        used = first
+    return blocks, state
+
+
+def test_chains_of_blocks_are_the_same_tables_and_octets(plain):
+    """A message of three appends in an arena in which blocks lie as they come; then parts of it, from any place."""
+    assert hot.append is hot_quicker.append and hot.extract is hot_quicker.extract
+    random_ = random.Random(random.randrange(1 << 30))
+    for _ in range(200):
+        block_size, count, seed = random_.choice((8, 13, 64)), 300, random_.getrandbits(30)
+        parts = [random_.randrange(1, block_size * random_.choice((1, 3, 25))) for _ in range(3)]
+        octets = bytes(random_.getrandbits(8) for _ in range(sum(parts)))
+        sides = []
+        for form in (plain["append"], hot_quicker.append):
+            blocks, state = pool(random.Random(seed), block_size, count)
+            arena, messages = shim.octets(block_size * count), shim.table(layout.MESSAGE_WIDTH)
+            messages[layout.MESSAGE_FIRST] = messages[layout.MESSAGE_LAST] = layout.NONE
+            at = 0
+            for size in parts:
+                form(arena, blocks, messages, state, 0, memoryview(octets), at, size)
+                at += size
+            sides.append((arena, blocks, messages, state))
+        assert sides[0] == sides[1]
+        arena, blocks, messages, state = sides[0]
+        for _ in range(10):
+            at = random_.randrange(len(octets))
+            size = random_.randrange(len(octets) - at + 1)
+            found = []
+            for form in (plain["extract"], hot_quicker.extract):
+                target = memoryview(bytearray(size + 3))
+                form(arena, blocks, state, messages[layout.MESSAGE_FIRST], at, target, 2, size)
+                rest = state[layout.STATE_CURSOR_BLOCK], state[layout.STATE_CURSOR_OFFSET]
+                found.append((bytes(target), rest))
+            assert found[0] == found[1] and found[0][0][2:-1] == octets[at : at + size]
