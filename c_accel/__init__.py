@@ -131,7 +131,15 @@ class SendBuffer(send_buffer.SendBuffer):
 
     start = property(lambda self: self.output.start, lambda self, at: setattr(self.output, "start", at))
     end = property(lambda self: self.output.end, lambda self, at: setattr(self.output, "end", at))
-    busy = property(lambda self: self.output.busy, lambda self, busy: setattr(self.output, "busy", 1 if busy else 0))
+
+    @property
+    def busy(self):
+        """As core/memory/send_buffer.py has it."""
+        return self.output.busy
+
+    @busy.setter
+    def busy(self, busy):
+        self.output.busy = 1 if busy else 0
 
 
 FLAT_BINDING = 800  # octets of three words of a pattern as nodes, and of what walks the tree of bindings meanwhile

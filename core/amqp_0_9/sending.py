@@ -92,8 +92,10 @@ class Sending:
 
     def flush(self):
         """Write waiting frames as far as possible; while a content is half written or replies wait, there are no deliveries."""
-        self.write_waiting()
-        self.send.busy = self.state == "closing" or self.outgoing.active() or len(self.replies) > 0 or self.settling >= 0
+        outgoing = self.outgoing  # it is active where it has a message
+        if outgoing.message != layout.NONE or self.replies or self.writing:
+            self.write_waiting()
+        self.send.busy = self.state == "closing" or outgoing.message != layout.NONE or len(self.replies) > 0 or self.settling >= 0
 
     def write_waiting(self):
         """Write in order: the content that is half written, replies, then returns and confirms."""
@@ -116,14 +118,14 @@ class Sending:
     def room(self):
         """The peer has read: continue writing, and activate the queues of our consumers."""
         self.flush()
-        if not self.outgoing.active() and self.settling < 0:
+        if self.outgoing.message == layout.NONE and self.settling < 0:
             self.send.feed()
 
     def deliver(self, consumer, most, before=0):
         """Write up to `most` deliveries for a consumer beside `before` in this turn: how many (0: no room, no credit, or nothing there)."""
         if self.state == "closing":
             return 0
-        if self.outgoing.active() or self.replies or self.settling >= 0:
+        if self.outgoing.message != layout.NONE or self.replies or self.settling >= 0:
             self.send.starve(consumer, before)
             return 0
         try:

@@ -111,7 +111,7 @@ class Session(Sending):
         if self.receive.start == self.receive.end:  # it was called for what waits to be written
             self.incomplete = self.waiting = False
         else:
-            self.take_frames()
+            self.take_frames(connection)
         if connection.closed:
             return
         connection.reading = self.held is None and not self.waiting and self.state != "login"
@@ -120,18 +120,20 @@ class Session(Sending):
             self.reply(0, "connection_unblocked", ())
         self.flush()
 
-    def take_frames(self):
-        """Process whole frames as `process` has it."""
-        connection = self.connection
-        ingests = self.patient and self.broker.tables.engine.ingests
+    def take_frames(self, connection):
+        """Process whole frames of our connection as `process` has it."""
+        tables, receive = self.broker.tables, self.receive
+        ingests = self.patient and tables.engine.ingests
         left = FRAMES_A_TURN
-        tables = self.broker.tables
-        tables.begin_turn()
+        tables.state[layout.STATE_LEFT] = tables.engine.effort  # as begin_turn: each turn of a connection comes here
         while self.held is None and self.state != "login" and connection.state == "served":
             taken: "Any" = False
             if ingests and self.begun == 0 and self.body_left < 0 and self.numbers is not None and self.settling < 0:
-                nothing = self.receive.start == self.receive.end
-                if (nothing or self.is_other_method()) and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:  # else `ingest` logs them
+                at = receive.start
+                nothing = at == receive.end
+                if (  # nothing, or a method of another class than basic, is not for `ingest`, but where it logs what came before
+                    nothing or receive.end - at > 8 and receive.octets[at] == _METHOD and receive.octets[at + 8] != _BASIC
+                ) and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:
                     self.incomplete = False
                     if nothing:
                         self.waiting = False
@@ -152,12 +154,6 @@ class Session(Sending):
                 self.effort = 0
             if not going_on:
                 break
-
-    def is_other_method(self):
-        """True where the next frame is a method of another class than basic: nothing for `ingest`."""
-        receive = self.receive
-        at = receive.start
-        return receive.end - at > 8 and receive.octets[at] == _METHOD and receive.octets[at + 8] != _BASIC
 
     def ingest(self):
         """Have the engine process publishes and acknowledgements that need no decision; true when the next frame is not whole: wait for the

@@ -229,36 +229,39 @@ class Broker:
 
     def run(self):
         """Make all deliveries that can be made now, and let held publishers try again. Never raises."""
+        tables = self.tables
         try:
-            self.go_on()
+            tables.state[layout.STATE_LEFT] = tables.engine.effort  # as begin_turn: each round comes here
+            if self.jobs:
+                self.do_jobs()
+            if self.dead_letters.has_turns:
+                self.dead_letters.turn(self)
+            if self.consumers.leaving and self.consumers.leaving_now():
+                self.consumers.let_leave()
+            if self.policies.pending:
+                self.policies.go_on(self)
+            turns.run(self, tables.engine.deliveries)
+            if self.behind:
+                self.give_turns()
+                turns.go_on(self)
+            if self.journal is not None:
+                self.journal.run_guarded()
+                turns.go_on(self)
+            if self.held:
+                waiting = self.held
+                self.held = []
+                self.guard.resume(waiting)
+                turns.go_on(self)
         except Exception as error:  # an error of ours: told, and the next round comes
             self.guard.trouble("a round%s", "", error)
 
-    def go_on(self):
-        """A round."""
-        self.tables.begin_turn()
+    def do_jobs(self):
+        """Run one part of the first job, or of some where queues go."""
         for _ in range(min(len(self.jobs), JOBS_A_ROUND)):
             job = self.jobs.pop(0)
             self.work(job)
             if not isinstance(job, Removal) or self.tables.state[layout.STATE_LEFT] <= 0:
                 break  # a queue that goes is little work: with one a round, who makes and deletes many would fill the table
-        self.dead_letters.turn(self)
-        if self.consumers.leaving_now():
-            self.consumers.let_leave()
-        if self.policies.pending:
-            self.policies.go_on(self)
-        left = turns.run(self, self.tables.engine.deliveries)
-        if self.behind:
-            self.give_turns()
-            left = turns.run(self, left)
-        if self.journal is not None:
-            self.journal.run_guarded()
-            left = turns.run(self, left)
-        if self.held:
-            waiting = self.held
-            self.held = []
-            self.guard.resume(waiting)
-            turns.run(self, left)
 
     def work(self, job):
         """Run one part of a job. A job that raises runs again later, behind the others."""
@@ -289,7 +292,8 @@ class Broker:
         return (
             self.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE
             or len(self.behind) > 0
-            or self.consumers.leaving_now()
+            or len(self.consumers.leaving) > 0
+            and self.consumers.leaving_now()
             or self.dead_letters.until != layout.NONE
             or len(self.policies.pending) > 0
             or self.journal is not None
@@ -528,6 +532,7 @@ class NoneThere:
 
     heap = ()
     until = layout.NONE
+    has_turns = False
 
     def tick(self, seconds, uptime_ms):
         """Reads no clock."""

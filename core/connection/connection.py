@@ -99,7 +99,10 @@ class Connection:
         self.receive.end += count
         self.last_received = self.broker.now
         if self.has_turn:
-            self.process()
+            if self.state == "served":
+                self.guarded(self.session_process)  # as `process`
+            else:
+                self.process()
 
     def take_in(self, descriptor, most):
         """Have the engine read from a socket, `most` octets (None: as many as it can), where the session wants that: the octets read; None:

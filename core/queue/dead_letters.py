@@ -13,13 +13,15 @@ REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
 class DeadLetters:
     """Entries, in no list of a queue, whose dead letters are to be tried again: linked by ENTRY_NEXT, the reason in ENTRY_PREVIOUS.
 
-    The rounds to come try those up to `until`, this round `left` more of them; NONE: all wait for time to pass.
+    The rounds to come try those up to `until`, this round `left` more of them; NONE: all wait for time to pass. `has_turns`: the next round
+    is to call `turn`.
     """
 
     def __init__(self, tables):
         self.entries = tables.entries
         self.first = self.last = self.until = layout.NONE
         self.left = LETTERS_MAX
+        self.has_turns = False
 
     def add(self, entry, reason):
         """Append an entry."""
@@ -33,6 +35,7 @@ class DeadLetters:
 
     def has_turn(self, entry, reason):
         """True when a dead letter may be published in this round; else its entry is appended to the list."""
+        self.has_turns = True
         if self.left > 0:
             self.left -= 1
             return True
@@ -50,6 +53,7 @@ class DeadLetters:
     def retry(self):
         """Time has passed: publish each dead letter again; a letter for which no queue has room stays in the list."""
         self.until = self.last if self.first != layout.NONE else layout.NONE
+        self.has_turns = True
 
     def turn(self, broker):
         """A round begins: publish some of the dead letters up to `until`. While any are left, no new one is published."""
@@ -64,3 +68,4 @@ class DeadLetters:
                 broker.counters["dropped_with_queue"] += 1
                 self.left -= 1
             broker.discard(queue, entry, REASONS[self.entries[entry + layout.ENTRY_PREVIOUS]])
+        self.has_turns = self.left < LETTERS_MAX or self.until != layout.NONE

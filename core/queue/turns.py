@@ -22,47 +22,11 @@ _ASKED_EACH_TIME = const(64)  # consumers with priorities that each delivery of 
 _ASKED = const(8192)  # consumers that one turn asks whether they can get the message of such a queue
 
 
-def run(broker, left):
-    """Run the turns of the active queues, one after the other, with `left` deliveries in all. Returns how many deliveries are left.
+def run(broker, deliveries, turns=_TURNS):
+    """Run up to `turns` turns of the active queues in their order, with so many deliveries in all; engine.left is what is left of them.
 
-    Queues that are still active after that, or after _TURNS turns, go on in the next round.
+    Queues that are still active after that go on in the next round.
     """
-    go_round(broker, _TURNS, left)
-    return broker.tables.engine.left
-
-
-def serve(broker, queue):
-    """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them: at most one
-    round's effort, of which the connection's turn has that much less."""
-    queues, state, engine = broker.tables.queues, broker.tables.state, broker.tables.engine
-    left = most = engine.deliveries
-    for _ in range(_SERVED_TURNS):
-        if left <= 0 or not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
-            break
-        hot.deactivate(queues, state, queue.handle)
-        queues[queue.handle + layout.QUEUE_ACTIVE] = 1
-        queues[queue.handle + layout.QUEUE_NEXT_ACTIVE] = state[layout.STATE_ACTIVE_HEAD]
-        state[layout.STATE_ACTIVE_HEAD] = queue.handle
-        if state[layout.STATE_ACTIVE_TAIL] == layout.NONE:
-            state[layout.STATE_ACTIVE_TAIL] = queue.handle
-        go_round(broker, 1, left)
-        left = engine.left
-    state[layout.STATE_LEFT] -= engine.effort * (most - left) // most
-
-
-def in_turn(broker):
-    """All queues in a list; some may be gone when their turn comes, because another one's rules may remove them. Of those with more
-    expired messages than the last check of lifetimes had room for another one is the first."""
-    queues = broker.listed()
-    if broker.overdue is not None and broker.overdue in queues:
-        behind = queues.index(broker.overdue) + 1
-        queues = queues[behind:] + queues[:behind]
-    broker.overdue = None
-    return queues
-
-
-def go_round(broker, turns, deliveries):
-    """Run turns of active queues in their order, `turns` at most."""
     engine = broker.tables.engine
     engine.begin_round(turns, deliveries)
     while True:
@@ -79,6 +43,42 @@ def go_round(broker, turns, deliveries):
             continue
         if again:
             broker.activate(queue)
+
+
+def go_on(broker):
+    """Run the turns of queues that have become active in this round, with the deliveries that are left of it."""
+    if broker.tables.state[layout.STATE_ACTIVE_HEAD] != layout.NONE:
+        run(broker, broker.tables.engine.left)
+
+
+def serve(broker, queue):
+    """Deliver a queue's ready messages to consumers with credit and room, before basic.get removes one or a method counts them: at most one
+    round's effort, of which the connection's turn has that much less."""
+    queues, state, engine = broker.tables.queues, broker.tables.state, broker.tables.engine
+    left = most = engine.deliveries
+    for _ in range(_SERVED_TURNS):
+        if left <= 0 or not queues[queue.handle + layout.QUEUE_ACTIVE] or queue.head() == layout.NONE:
+            break
+        hot.deactivate(queues, state, queue.handle)
+        queues[queue.handle + layout.QUEUE_ACTIVE] = 1
+        queues[queue.handle + layout.QUEUE_NEXT_ACTIVE] = state[layout.STATE_ACTIVE_HEAD]
+        state[layout.STATE_ACTIVE_HEAD] = queue.handle
+        if state[layout.STATE_ACTIVE_TAIL] == layout.NONE:
+            state[layout.STATE_ACTIVE_TAIL] = queue.handle
+        run(broker, left, 1)
+        left = engine.left
+    state[layout.STATE_LEFT] -= engine.effort * (most - left) // most
+
+
+def in_turn(broker):
+    """All queues in a list; some may be gone when their turn comes, because another one's rules may remove them. Of those with more
+    expired messages than the last check of lifetimes had room for another one is the first."""
+    queues = broker.listed()
+    if broker.overdue is not None and broker.overdue in queues:
+        behind = queues.index(broker.overdue) + 1
+        queues = queues[behind:] + queues[:behind]
+    broker.overdue = None
+    return queues
 
 
 def serve_queue(broker, queue, engine):

@@ -66,7 +66,12 @@ def test_a_message_comes_as_it_was_sent(inside):
 
 @pytest.mark.parametrize(
     ("name", "arguments", "left"),
-    [("accept", (), 0), ("release", (), 1), ("reject", ("amqp:internal-error", "no"), 0), ("settle", ("modified", {"delivery-failed": True}), 1)],
+    [
+        ("accept", (), 0),
+        ("release", (), 1),
+        ("reject", ("amqp:internal-error", "no"), 0),
+        ("settle", ("modified", {"delivery-failed": True}), 1),
+    ],
 )
 def test_each_outcome_does_what_part_3_section_4_says(inside, name, arguments, left):
     """3.4.2 to 3.4.5: what is released or modified is there for others, what is accepted or rejected is gone."""
@@ -488,7 +493,9 @@ def authority(monkeypatch, clock):
 def test_a_token_is_good_for_an_hour_and_put_once_for_each_address(authority):
     for address in ("a", "b", "a"):
         authority.grant(address)
-    expected = [("amqps://hub.example/%s" % each, tokens.sas_token("amqps://hub.example/%s" % each, "policy", "key", 1_003_600)) for each in "ab"]
+    expected = [
+        ("amqps://hub.example/%s" % each, tokens.sas_token("amqps://hub.example/%s" % each, "policy", "key", 1_003_600)) for each in "ab"
+    ]
     assert authority._node.put == expected
 
 
@@ -511,4 +518,3 @@ def test_a_token_that_is_not_taken_is_no_log_in_and_is_put_again(authority):
     authority._node.code = 200
     authority.grant("a")
     assert len(authority._node.put) == 3
-

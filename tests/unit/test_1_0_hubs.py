@@ -137,7 +137,7 @@ def test_only_what_survives_a_power_cut_is_told():
     sender.send(0, b"x")
     assert ask(peer, partition("plant", "0"))[2]["last_enqueued_sequence_number"] == -1
     broker.tick(2000, 0)
-    broker.go_on()
+    broker.run()
     assert ask(peer, partition("plant", "0"), 1)[2]["last_enqueued_sequence_number"] == 0
 
 

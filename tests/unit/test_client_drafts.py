@@ -432,7 +432,7 @@ def test_octets_at_random_are_an_error_and_nothing_else():
 
 
 def test_a_table_of_the_broker_s_with_a_name_that_the_draft_does_not_allow_is_an_error():
-    """"Field names ... start with a letter, '$' or '#'" ("Field Tables"): 503, and what is not a name is in the sentence, cut to 40."""
+    """ "Field names ... start with a letter, '$' or '#'" ("Field Tables"): 503, and what is not a name is in the sentence, cut to 40."""
     for wire in (Wire9a5(), Wire9r1()):
         good = b"\x00\x00\x00\x07" + b"\x01aI\x00\x00\x00\x05"
         assert wire.read_table(good, 0, len(good), 1) == ({"a": 5}, len(good))
