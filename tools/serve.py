@@ -60,8 +60,8 @@ def add_arguments(parser):
         "--listen",
         action="append",
         metavar="URL",
-        help=f"{address.FORMS}; may be given again, port 0 takes a free one. The headers AMQP 1 1 0 9 and 1 1 9 1 are versions 0-9 and "
-        f"0-8; with version=0.9a5 or 0.9r1 the one or the other is that draft of 2005 (default {LISTEN_DEFAULT})",
+        help=f"{address.FORMS}; may be given again, port 0 takes a free one. The header AMQP 1 1 0 9 is 0-9, or the draft 0.9a5 with "
+        f"version=0.9a5; AMQP 1 1 9 1 is 0-8, or the draft 0.9r1 with version=0.9r1 (default {LISTEN_DEFAULT})",
     )
     parser.add_argument(
         "--http",

@@ -9,6 +9,8 @@ import sys
 import pika
 import pytest
 
+from leveret.core.amqp_0_9.drafts import family
+from leveret.core.wire import registry
 from leveret.tools import cli, config, memory, serve
 from leveret.tools.devtool import pages
 from leveret.tools.devtool.pages import ROOT, read
@@ -75,6 +77,22 @@ def test_the_front_page_is_short_and_begins_with_how_to_install_and_start():
     assert len(text.splitlines()) <= LINES_MAX
     first = pages.fences(text, "sh", "python", "toml")[0]
     assert "pip install" in first and "leveret serve" in first
+
+
+def test_the_front_page_and_the_help_of_serve_say_what_the_two_ambiguous_headers_mean():
+    """Each as a listener takes it: the published version, and the draft only where its URL says so."""
+    done = subprocess.run([sys.executable, "-m", "leveret.tools.cli", "serve", "--help"], capture_output=True, text=True, check=True)
+    said = {"page": " ".join(read("README.md").split()), "help": " ".join(done.stdout.split())}
+    assert "`AMQP 1 1 0 9` is 0-9 and `AMQP 1 1 9 1` is 0-8, unless the listener names the draft" in said["page"]
+    for draft, header, published in (("0.9a5", b"AMQP\x01\x01\x00\x09", "0-9"), ("0.9r1", b"AMQP\x01\x01\x09\x01", "0-8")):
+        numbers = "AMQP " + " ".join(str(octet) for octet in header[4:])
+        assert [registry.sniff(header, families)[1].name for families in (registry.FAMILIES, family.families(draft))] == [
+            "AMQP " + published,
+            family.VERSIONS[draft].name,
+        ]
+        assert (
+            f"?version={draft}" in said["page"] and f"{numbers} is {published}, or the draft {draft} with version={draft}" in said["help"]
+        )
 
 
 @pytest.mark.parametrize("page", ["README.md", CLIENTS])

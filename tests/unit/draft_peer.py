@@ -114,6 +114,12 @@ class DraftPeer:
         octets = self.frame(2, channel, head + properties) + b"".join(children)
         return octets + (self.frame(3, channel, body) if body else b"")
 
+    def pause(self):
+        """The pause that an error of the negotiation is answered after passes; nothing has come before."""
+        assert self.heard() == [] and not self.connection.closed
+        self.broker.now += self.broker.limits.login_pause_ms
+        self.connection.tick(self.broker.now)
+
     def closed(self, code, channel=1):
         """The only frame that came is the close of a channel, or (0) of the connection, with this reply code: (class, method)."""
         frames = self.heard()

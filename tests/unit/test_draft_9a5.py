@@ -456,6 +456,19 @@ def test_a_ticket_for_the_same_rights_is_the_same():
         assert peer.ask(3, 1, short("/data"), bits(0, 1, 1, 1, 1)) == peer.ticket != other
 
 
+def test_a_queue_of_the_template_priorities_has_ten_levels():
+    """ "Message Priorities": "A high priority message is sent ahead of lower priority messages waiting in the same queue"; "A server MUST
+    implement at least 2 priority levels ... MAY implement up to 10"."""
+    peer = Peer9a5()
+    peer.ask(5, 1, peer.ticket, short(""), short("p"), short("priorities"), bits(0, 0, 0, 0))
+    pairs = short("destination") + b"S" + short("k")
+    peer.ask(5, 3, peer.ticket, short(""), short("p"), short("amq.direct"), long(len(pairs)) + pairs)
+    for level in (0, 9, 4, 5, 9):
+        peer.publish(b"%d" % level, flags=b"\x24\x00", properties=short("k") + octet(level))
+    peer.say(1, 7, 1, peer.ticket, short(""), short("p"), word(0), word(0), bits(0, 1, 0))
+    assert [payload for kind, _, payload in peer.heard() if kind == 3] == [b"9", b"9", b"5", b"4", b"0"]
+
+
 def test_a_path_that_is_none_here_is_402():
     peer = Peer9a5(log_in=False)
     peer.give(peer.header)
@@ -465,6 +478,7 @@ def test_a_path_that_is_none_here_is_402():
     peer.heard_one(1, 5, 0)
     peer.say(0, 1, 6, long(0), word(0), word(0), word(0), bits(1, 0, 0), long(0))
     peer.say(0, 1, 7, short("/nowhere"), short("me"))
+    peer.pause()
     assert peer.closed(402, 0) == (1, 7)
 
 

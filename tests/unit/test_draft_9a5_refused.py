@@ -35,8 +35,10 @@ def test_the_log_in_happens_once_and_in_its_order():
         peer.heard()
         for _ in range(steps):
             peer.say(0, 1, 2, short("PLAIN"), short("en_US"))
-        heard = peer.heard()
-        assert (heard[-1][2][:2] == bytes(peer.closes)) == (steps == 2), heard
+        assert len(peer.heard()) == 1
+        peer.broker.now += peer.broker.limits.login_pause_ms
+        peer.connection.tick(peer.broker.now)
+        assert [frame[2][:2] for frame in peer.heard()] == [bytes(peer.closes)] * (steps == 2)
     peer = Peer9a5()
     peer.say(0, 1, 2, short("PLAIN"), short("en_US"))
     assert code_of(peer) == 503
@@ -49,6 +51,7 @@ def test_the_smallest_frame_max_and_none():
         if not code:
             assert peer.ask(1, 7, short("/"), short("me"), channel=0) is not None
         else:
+            peer.pause()
             assert code_of(peer) == code, frame_max
 
 

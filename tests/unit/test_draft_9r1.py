@@ -332,6 +332,7 @@ def test_methods_in_the_states_of_a_connection_and_of_a_channel():
     peer.give(peer.header)
     peer.heard_one(1, 1, 0)
     peer.say(1, 5, 5, word(1), short("q"))
+    peer.pause()
     assert peer.connection.ending or peer.connection.closed or peer.connection.session.closing
     peer = Peer9r1()
     peer.say(9, 5, 5, word(1), short("q"))
@@ -374,6 +375,28 @@ def test_what_the_server_says_of_itself_comes_between_whole_frames():
         wanted = peer.ids(1, 9) if ending else b""
         assert [each for each in found if each[:2] == ((1, 0) if ending else (8, 0)) and each[2][:4] == wanted]
         assert len([each for each in found if each[0] == 3]) == (3 if ending else 6)
+
+
+def test_an_error_of_the_negotiation_is_answered_after_a_pause_and_counts():
+    """ "Denial of Service Attacks": "to pause that connection ... and then to close the network connection. This includes syntax errors"; "flag
+    or block clients provoking multiple failures"."""
+    broker = new_broker(login_failure_max=3)
+    no_end = Peer9r1.frame(1, 0, word(1) + word(2))[:-1] + b"\x00"
+    answers = ((Peer9r1.frame(1, 0, word(1) + word(2)), 502), (Peer9r1.frame(1, 0, word(1) + word(77)), 503), (no_end, None))
+    for octets, code in answers:
+        peer = Peer9r1(broker, log_in=False)
+        peer.connection.address = "10.0.0.1"
+        peer.give(peer.header)
+        peer.heard_one(1, 1, 0)
+        assert not broker.failures.refuses(peer.connection.address)
+        peer.give(octets)
+        assert len(peer.connection.writable()) == 0, "nothing more is read"
+        peer.pause()
+        if code:
+            peer.closed(code, 0)
+        else:
+            assert peer.connection.ending or peer.connection.session.closing or peer.connection.closed
+    assert broker.failures.refuses("10.0.0.1")
 
 
 def test_a_queue_that_goes_ends_its_consumers_without_a_word():

@@ -10,6 +10,7 @@ from ...errors import (
     CHANNEL_ERROR,
     COMMAND_INVALID,
     FRAME_ERROR,
+    INTERNAL_ERROR,
     NOT_IMPLEMENTED,
     PRECONDITION_FAILED,
     RESOURCE_ERROR,
@@ -21,7 +22,7 @@ from ...memory import layout
 from ...message import reading
 from ...parts import part
 from ...queue.turns import charge_made, is_overdue
-from ...shim import MICROPYTHON, const
+from ...shim import MICROPYTHON, const, elapsed
 from ...staging import properties as shared
 from ...staging import publishing
 from .. import deliver, method, properties, spec_0_8, verbs
@@ -41,6 +42,7 @@ NOT_DELIVERED = const(310)
 NAMES = {6: "basic", 7: "jms", 8: "file", 9: "stream"}  # classes of contents
 TAG_MAX = const(0xFFFF)  # of a consumer: a short
 LEAST_ROOM = const(512)  # octets beside those for replies, so that a delivery begins
+NEGOTIATING = ("start", "login", "secure", "tune", "opening")  # states of a connection that is not open yet
 METHOD_ROOM = const(1024)  # octets of the method of a delivery, at most
 
 # Conditions (core/errors.py) that both drafts have a reply code for. No code of theirs says what is `precondition-failed` or
@@ -98,6 +100,7 @@ class Draft(Filing):
     root: "Any" = None  # (number of the channel, payload) of its header, once these are whole
     opening: "Any" = None  # arguments of a channel.open that is under way
     quick: "Any" = None  # hot_row.Own, where there is one
+    refusal: "Any" = None  # (condition, text, broker.now) of an error of the negotiation whose answer waits
     half: "list" = []  # channels with a publish of 0.9a5 whose header is to come
 
     def __init__(self, connection):
@@ -187,8 +190,47 @@ class Draft(Filing):
         if kind != TRACE and (kind != BODY or self.tree_of(number) is not None) and size + self.framing.overhead > self.receive.size:
             raise ProtocolError(RESOURCE_ERROR, "a frame of %d octets that is no body; this broker takes %d" % (size, self.receive.size))
 
+    # An error while the connection is negotiated ("Denial of Service Attacks"): it is answered after a pause, and counts as a log-in that fails
+
+    def process(self):
+        """As of 0-9-1, until there was such an error."""
+        if self.refusal is None:
+            Filing.process(self)
+        if self.refusal is not None and self.state != "closing":
+            self.connection.reading = False
+
+    def pauses(self, condition, text):
+        """Let a peer that is negotiating wait for the answer to its error, and be read no more: false where it is to be answered now, as it
+        has waited for a log-in, or the connection is open. `condition`: None: there is no answer but the end."""
+        if self.refusal is not None or self.state not in NEGOTIATING or self.login is not None and self.login.failure is not None:
+            return False
+        connection, places = self.connection, self.broker.places
+        self.refusal = condition, text, self.broker.now
+        connection.reading = False
+        places.login_refused(connection.address, "%s: an error before its log-in or behind it: %s" % (connection.name, text))
+        return True
+
+    def fail(self, condition, text):
+        """As of 0-9-1, after the pause that an error of the negotiation has."""
+        if condition in (INTERNAL_ERROR, RESOURCE_ERROR) or not self.pauses(condition, text):
+            Filing.fail(self, condition, text)
+
+    def tick(self):
+        """As time passes, the pause is over."""
+        if self.refusal is not None and self.state != "closing" and not self.connection.closed:
+            condition, text, since = self.refusal
+            if elapsed(self.broker.now, since) >= self.broker.limits.login_pause_ms:
+                if condition is None:
+                    self.cut(text)
+                else:
+                    Filing.fail(self, condition, text)
+                return None
+        return Filing.tick(self)
+
     def cut(self, text):
         """A fatal protocol error: the connection ends, and nothing more is sent on it."""
+        if self.pauses(None, text):
+            return False
         self.broker.counters["connection_errors"] += 1
         self.broker.inform("%s: the connection of user '%s' is cut for %s" % (self.connection.name, self.user, text), True)
         self.connection.finish()

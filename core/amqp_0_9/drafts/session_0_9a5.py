@@ -31,6 +31,7 @@ BASIC = const(6)  # classes of contents
 JMS = const(7)
 FILE = const(8)
 STREAM = const(9)
+PRIORITIES, LEVELS = "priorities", 10  # the template of a queue with so many levels ("Message Priorities"), unless a policy has its name
 AUTOMATIC, STANDARD, DISTRIBUTED = 1, 2, 3  # tx-mode of channel.open
 
 # Classes of exchanges, by the names of "Exchange Types" and those that the text uses beside them.
@@ -195,9 +196,12 @@ def queue_assert(session, number, arguments):
     settings = {}
     if template:
         policy = session.broker.policies.by_name.get(template)
-        if policy is None:
+        if policy is None and template == PRIORITIES:
+            settings = {"x-max-priority": LEVELS - 1}
+        elif policy is None:
             raise ProtocolError(NOT_FOUND, "no policy '%s', which is what a template is here" % template[:80])
-        settings = dict(policy.arguments)
+        else:
+            settings = dict(policy.arguments)
     session.namespace = namespace
     return "queue_declare", (0, whole_name(namespace, name), if_exists, durable, private, auto_delete, False, settings)
 
