@@ -81,11 +81,12 @@ def fields_at(name, fields, width, octets, at, end, exact=False):
             given[title] = None
         elif type_ in _STRUCTS:
             given[title], at = read(type_, octets, at, end, exact)
-        elif type_[:-2] in _STRUCTS:
-            items, at = types.read("array", octets, at, end, exact)
-            given[title] = [read(type_[:-2], struct.pack(">I", len(each)) + each, 0, len(each) + 4)[0] for each in items]
+        elif type_[-1] != "]":
+            given[title], at = types.read(type_, octets, at, end, exact)
         else:
-            given[title], at = types.read("array" if type_[-2:] == "[]" else type_, octets, at, end, exact)
+            given[title], at = types.read("array", octets, at, end, exact)
+            if type_[:-2] in _STRUCTS:
+                given[title] = [read(type_[:-2], struct.pack(">I", len(each)) + each, 0, len(each) + 4)[0] for each in given[title]]
     return given, at
 
 

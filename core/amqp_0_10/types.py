@@ -13,6 +13,7 @@ made that is larger than its octets, times a factor. An empty map, list or array
 """
 
 import struct
+from binascii import hexlify
 
 from ..errors import SYNTAX_ERROR, ProtocolError
 from ..shim import const
@@ -169,7 +170,7 @@ def utf16(octets):
 
 def uuid_text(octets):
     """A uuid as text (RFC 4122, section 3)."""
-    digits = "".join(["%02x" % octet for octet in octets])
+    digits = str(hexlify(octets), "ascii")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 

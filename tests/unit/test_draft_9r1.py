@@ -378,8 +378,8 @@ def test_what_the_server_says_of_itself_comes_between_whole_frames():
 
 
 def test_an_error_of_the_negotiation_is_answered_after_a_pause_and_counts():
-    """ "Denial of Service Attacks": "to pause that connection ... and then to close the network connection. This includes syntax errors"; "flag
-    or block clients provoking multiple failures"."""
+    """ "Denial of Service Attacks": "to pause that connection ... and then to close the network connection. This includes syntax errors";
+    "flag or block clients provoking multiple failures"."""
     broker = new_broker(login_failure_max=3)
     no_end = Peer9r1.frame(1, 0, word(1) + word(2))[:-1] + b"\x00"
     answers = ((Peer9r1.frame(1, 0, word(1) + word(2)), 502), (Peer9r1.frame(1, 0, word(1) + word(77)), 503), (no_end, None))

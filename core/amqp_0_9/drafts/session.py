@@ -190,7 +190,7 @@ class Draft(Filing):
         if kind != TRACE and (kind != BODY or self.tree_of(number) is not None) and size + self.framing.overhead > self.receive.size:
             raise ProtocolError(RESOURCE_ERROR, "a frame of %d octets that is no body; this broker takes %d" % (size, self.receive.size))
 
-    # An error while the connection is negotiated ("Denial of Service Attacks"): it is answered after a pause, and counts as a log-in that fails
+    # An error while the connection is negotiated ("Denial of Service Attacks"): answered after a pause, and counted as a log-in that fails
 
     def process(self):
         """As of 0-9-1, until there was such an error."""
