@@ -51,6 +51,7 @@ class Session(Sending):
     its version, a row as spec_0_9_1; another version is a class with another one."""
 
     has_intake = True
+    looks_ahead = True  # its frames are those of 0-9-1: what is not for `ingest` is seen before it is asked
     most_taken = 1  # octets: there may be more
     dialect: "Any" = spec_0_9_1
     tells_capabilities = True  # its version has the type boolean in tables
@@ -132,7 +133,11 @@ class Session(Sending):
                 at = receive.start
                 nothing = at == receive.end
                 if (  # nothing, or a method of another class than basic, is not for `ingest`, but where it logs what came before
-                    nothing or receive.end - at > 8 and receive.octets[at] == _METHOD and receive.octets[at + 8] != _BASIC
+                    nothing
+                    or self.looks_ahead
+                    and receive.end - at > 8
+                    and receive.octets[at] == _METHOD
+                    and receive.octets[at + 8] != _BASIC
                 ) and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:
                     self.incomplete = False
                     if nothing:

@@ -82,7 +82,7 @@ class Dialect:
 class Draft(Filing):
     """A session of one of them. `wire`: the draft's tables; `framing`, `fields`: how it writes frames and fields."""
 
-    has_intake = False
+    has_intake = looks_ahead = False
     tells_capabilities = False
     wire: "Any"
     framing: "Any"
@@ -114,10 +114,6 @@ class Draft(Filing):
         """Without a hot path the engine takes no frames of a draft."""
         if self.quick is not None:
             Filing.number_channel(self, number, handle)
-
-    def is_other_method(self):
-        """The hot path looks itself."""
-        return False
 
     def ingest(self):
         """As of 0-9-1, but not behind a publish whose header is to come."""
