@@ -11,4 +11,5 @@ INFORMATION = "Licensed under the Apache License 2.0"
 
 def properties(broker):
     """The server properties platform, copyright, information and cluster_name (section 1.4.2.1.3)."""
-    return {"platform": platform(), "copyright": COPYRIGHT, "information": INFORMATION, "cluster_name": broker.name}
+    name = broker.name if broker.cluster_name is None else broker.cluster_name
+    return {"platform": platform(), "copyright": COPYRIGHT, "information": INFORMATION, "cluster_name": name}

@@ -43,7 +43,7 @@ WORDS = {
     "exchange_count_max": ("exchanges", "a further one: resource-error"),
     "binding_count_max": ("bindings", "a further one: resource-error"),
     "binding_share_max": ("bindings that one connection makes", "a further one: resource-error"),
-    "policy_count_max": ("policies", "a further one is refused"),
+    "policy_count_max": ("policies and parameters", "a further one is refused"),
     "consumer_count_max": ("consumers", "a further one: resource-error"),
     "route_count_max": ("ways (user, exchange, routing key) that are remembered, rounded up to a power of two", "they are looked up again"),
     "name_size_max": ("octets of a queue, exchange or consumer name", "a longer one: precondition-failed"),

@@ -33,7 +33,7 @@ ORDER = (
 REQUEST_BESIDE = 64  # octets of an import request beside its items and the name of a virtual host
 VHOST_HELP = "take those of this virtual host (default: of the broker's own)"
 
-RARE = ("topic_permissions", "parameters")  # told where there are some
+RARE = ("topic_permissions", "parameters", "global_parameters")  # told where there are some
 
 
 def add_arguments(parser):
@@ -107,7 +107,7 @@ def export_to(path, manager):
     told = [
         f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
         for user in items.get("users", [])
-        if user["hashing_algorithm"] != rabbitmq_definitions.RABBIT_HASH
+        if user["hashing_algorithm"] not in rabbitmq_definitions.RABBIT_HASHES
     ]
     return sorted(items.get("left_out", [])) + sorted(told)
 

@@ -8,7 +8,7 @@ They need the tag administrator or policymaker (`list`, and all with --operator:
 bounds of max-length, max-length-bytes, message-ttl, expires and delivery-limit that no policy and no declaration goes beyond.
 """
 
-from leveret.core.management import rabbitmq_definitions
+from leveret.core.management.parameters import OPERATOR
 
 from .asking import add_url, answers, manager, value_of
 from .rows import show
@@ -42,6 +42,11 @@ def add_policy(parser):
         add_url(action)
 
 
+def of_operator(items):
+    """The operator policies among the definitions, which have them as parameters."""
+    return [{**row["value"], **row} for row in items.get("parameters", []) if row["component"] == OPERATOR]
+
+
 def policy(options):
     """Do one of the actions."""
     if options.action == "set":
@@ -51,7 +56,7 @@ def policy(options):
     with manager(options.url) as asked:
         if options.action == "list":
             _, items = asked.pages("definitions")
-            given = [{**row["value"], **row} for row in items.get("parameters", [])] if options.operator else items.get("policies", [])
+            given = of_operator(items) if options.operator else items.get("policies", [])
             rows = [{name: row[name] for name in COLUMNS} for row in given]
             show(COLUMNS, sorted(rows, key=lambda row: row["name"]), options.json)
         elif options.action == "clear":
@@ -60,7 +65,7 @@ def policy(options):
             value = {"pattern": options.pattern, "definition": definition, "priority": options.priority}
             value["apply-to"] = options.apply_to or ("queues" if options.operator else "all")
             if options.operator:
-                imported(asked, parameters=[{"component": rabbitmq_definitions.OPERATOR, "name": options.name, "value": value}])
+                imported(asked, parameters=[{"component": OPERATOR, "name": options.name, "value": value}])
             else:
                 asked.ask("set-policy", name=options.name, **value)
 

@@ -27,6 +27,15 @@ CONDITIONS = {
 ADVICE = (
     # To clients
     (
+        "core/broker/parameters.py",
+        "connection limit",
+        "Close connections, or raise the virtual host's max-connections (`/api/vhost-limits`).",
+    ),
+    ("core/broker/parameters.py", "queue limit", "Delete queues, or raise max-queues of the virtual host (`/api/vhost-limits`)."),
+    ("core/broker/parameters.py", "policies at most", "Remove policies or parameters, or raise `policy_count_max` in `[limits]`."),
+    ("core/broker/parameters.py", "", "Mend the parameter as the sentence says; nothing of it was kept."),
+    ("core/management/parameters.py", "", "Leave it out: RabbitMQ's plugins, which this broker has not, have such parameters."),
+    (
         "core/",
         "refused for user '%s'",
         "Have an administrator give the user the permission (configure, write or read) or the tag that is named.",
@@ -39,7 +48,11 @@ ADVICE = (
         "Close some of the user's, or raise its max-connections (`/api/user-limits`).",
     ),
     ("core/access/user_limits.py", "user limit of", "Close channels of this user, or raise its max-channels (`/api/user-limits`)."),
-    ("core/access/user_limits.py", "", "Name max-connections or max-channels, with a whole number; one below 0 is no limit."),
+    (
+        "core/access/user_limits.py",
+        "",
+        "Name max-connections and max-channels (of a user) or max-queues (of the virtual host), with a number; below 0 is no limit.",
+    ),
     ("core/access/client_", "", "Name PLAIN, ANONYMOUS, EXTERNAL or SCRAM-SHA-256, which needs a nonce."),
     (
         "core/access/topic_permissions.py",
@@ -156,7 +169,7 @@ ADVICE = (
     ("core/access/users.py", "users at most", "Remove users, or raise `user_count_max` in `[limits]`."),
     ("core/access/users.py", "configuration file", "Remove the `[[user]]` from the broker's file and start the broker again."),
     ("core/access/users.py", "", "Look for the name with `leveret definitions export`."),
-    ("core/broker/policies.py", "policies at most", "Remove policies, or raise `policy_count_max` in `[limits]`."),
+    ("core/broker/policies.py", "policies at most", "Remove policies or parameters, or raise `policy_count_max` in `[limits]`."),
     ("core/broker/policies.py", "", "Mend the policy as the sentence says; nothing of it was kept."),
     (
         "core/patterns/expression",

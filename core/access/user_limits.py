@@ -4,20 +4,33 @@ A session of AMQP 1.0 or 0-10 counts as a channel. A limit that is lowered ends 
 """
 
 from ..errors import NOT_ALLOWED, ProtocolError
+from ..shim import json_text
 from . import users
 
 CONNECTIONS, CHANNELS = "max-connections", "max-channels"
 NAMES = (CONNECTIONS, CHANNELS)
+NUMBER_MAX = 1 << 63  # of a limit: RabbitMQ's are unbounded
 
 
 def checked(limits):
     """Limits by name, as users have them: those below 0 are none. Raises ValueError for another name or no whole number."""
-    for name in limits:
-        if name not in NAMES:
-            raise ValueError("a user has no limit '%s'; there are %s" % (str(name)[:64], " and ".join(NAMES)))
-        if not isinstance(limits[name], int) or isinstance(limits[name], bool) or limits[name] >= 1 << 31:
-            raise ValueError("%s is no whole number below 2**31" % name)
+    check_limits(limits, NAMES, "user-limits")
     return {name: limits[name] for name in limits if limits[name] >= 0} or None
+
+
+def check_limits(limits, names, kind):
+    """Raise ValueError, in RabbitMQ's words, unless these are whole numbers by the given names; `kind`: of limits, as the words name it."""
+    for name in limits:
+        if name not in names:
+            raise ValueError("Unrecognised terms [{%s,%s}] in %s" % (word(name), word(limits[name]), kind))
+    for name in limits:
+        if type(limits[name]) is not int or not -NUMBER_MAX <= limits[name] < NUMBER_MAX:
+            raise ValueError("%s should be a number, actually was %s" % (name, word(limits[name])))
+
+
+def word(value):
+    """A value as RabbitMQ's errors have it, at most 80 characters."""
+    return '<<"%s">>' % value[:74] if isinstance(value, str) else json_text(value)[:80]
 
 
 def put(broker, user, limits):

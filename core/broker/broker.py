@@ -51,7 +51,9 @@ class Broker:
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
     aside: "Any" = None  # `take(derivation, login)` of a port: passwords are calculated beside the loop (ports/password_thread.py)
     trace: "Any" = None  # a port's, while it copies messages: `delivery`, `tell_delivery` of a get, `published_by` of an operator's publish
-    name = "leveret"  # the broker's name; clients see it as cluster_name
+    name = "leveret"  # the broker's name; clients see it as cluster_name, unless an operator has set that
+    cluster_name: "Any" = None
+    parameters: "Any" = None  # parameters.Parameters, from the first one
     virtual_host = "/"  # the name of the one that there is
     virtual_host_aliases = ()  # other names by which clients may open it
 

@@ -87,7 +87,9 @@ class Places:
         """A peer says what it is (properties by name, or None) as it begins to log in: nothing keeps that but ports that show it."""
 
     def opened(self, connection):
-        """The connection of a user is open. Raises not-allowed where the user has as many as he may."""
+        """The connection of a user is open. Raises not-allowed where there are as many as there may be, of the user or of all."""
+        if self.broker.parameters is not None:
+            self.broker.parameters.check_connection(connection)
         if connection.user.limits:
             needed(*LIMITS).check_connection(self.broker, connection)
         self.broker.inform("%s: user '%s' has opened a connection" % (connection.name, connection.user.name))

@@ -91,6 +91,10 @@ class Policies:
         """How many there are, operator policies too."""
         return len(self.by_name) + len(self.operators)
 
+    def taken(self, broker):
+        """How many places of policy_count_max are taken: by these, and by parameters."""
+        return self.count() + (0 if broker.parameters is None else broker.parameters.count())
+
     def set(self, broker, policy):
         """Add or replace a policy, and apply."""
         broker.topology.check_size(policy.definition)
@@ -103,8 +107,8 @@ class Policies:
                 % (policy.expression.size, pattern_size_max(broker.limits)),
             )
         rows = self.rows_of(policy)
-        if policy.name not in rows and self.count() >= broker.limits.policy_count_max:
-            bad(policy.name, "this broker holds %d policies at most" % broker.limits.policy_count_max)
+        if policy.name not in rows and self.taken(broker) >= broker.limits.policy_count_max:
+            bad(policy.name, "this broker holds %d policies at most, and parameters count too" % broker.limits.policy_count_max)
         before = rows.get(policy.name)
         rows[policy.name] = policy
         try:

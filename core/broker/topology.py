@@ -180,6 +180,8 @@ class Topology:
         else:
             self.check_new_name("queue", name)
         self.check_queue_arguments(name, durable, exclusive, auto_delete, arguments)
+        if self.broker.parameters is not None:
+            self.broker.parameters.check_queue(name)
         self.check_queue_room(connection)
         for each in arguments:
             if not rules.is_known(each):

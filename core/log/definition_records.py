@@ -1,4 +1,4 @@
-"""Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies (kept over a restart)."""
+"""Durable definitions as dicts for the log, and back: users, exchanges, queues, bindings, policies, parameters (kept over a restart)."""
 
 import json
 
@@ -6,6 +6,10 @@ from ..access import users
 from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, ProtocolError, words_of
 from ..parts import needed
 from ..queue import rules
+
+PARAMETERS = ("global parameter", "vhost limits")
+# The kinds in the order in which they are made again; limits last: they end nothing that is there.
+ORDER = ("no-guest", "user", "policy", "operator policy", "exchange", "queue", "binding", "kept", "kept part") + PARAMETERS
 
 
 def exchange_definition(exchange):
@@ -114,7 +118,7 @@ def all_definitions(broker):
         for binding in list(exchange.bindings.values()):
             if exchange.bindings.get(binding.identity) is binding and is_durable(binding):
                 yield binding_definition(binding)
-    for kept in (broker.kept, broker.beyond):
+    for kept in (broker.kept, broker.beyond, broker.parameters):
         if kept is not None:
             for definition in kept.definitions():
                 yield definition
@@ -129,7 +133,7 @@ def restore(broker, definitions, nobody, faults, watch):
     """
     by_id: dict = {}
     loose: list = []
-    for kind in ("no-guest", "user", "policy", "operator policy", "exchange", "queue", "binding", "kept", "kept part"):
+    for kind in ORDER:
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
@@ -159,6 +163,8 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
             (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
     elif kind in ("kept", "kept part"):
         needed(each["part"], "what peers left").restore(broker, each)
+    elif kind in PARAMETERS:
+        needed("broker.parameters", "parameters").restore(broker, each)
     else:
         users.restore(broker, each)
 

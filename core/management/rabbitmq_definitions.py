@@ -14,7 +14,7 @@ from ..errors import ProtocolError
 from ..exchange.base import ALTERNATE
 from ..limits import pattern_size_max
 from ..outcomes import nobody
-from ..parts import part
+from ..parts import needed, part
 from ..queue import rules
 
 SECTIONS = (
@@ -23,21 +23,18 @@ SECTIONS = (
     "topic_permissions",
     "policies",
     "parameters",
+    "global_parameters",
     "exchanges",
     "queues",
     "bindings",
 )  # in the order of loading
 
-RABBIT_HASH = "rabbit_password_hashing_sha256"
+RABBIT_HASHES = tuple(["rabbit_password_hashing_" + name for name in passwords.RABBIT_HASHES.values()])
+RABBIT_HASH = "rabbit_password_hashing_sha256"  # where none is named
 
-OPERATOR = "operator_policy"
+PARAMETERS = ("management.parameters", "parameters")  # the part that loads and shows them, and the word for them
 
 DEPTH_MAX = 8  # as in a field table
-
-ABSENT = {
-    "global_parameters": "this broker has no runtime parameters",
-}
-
 
 ONE_HOST = "this broker has one virtual host, and '%s' was chosen (--vhost)"
 
@@ -79,8 +76,7 @@ def left_out(document, host):
         elif name in SECTIONS:
             sentences.extend(of_other_hosts(name, items, host))
         else:
-            reason = ABSENT.get(name, "this broker does not know such definitions")
-            sentences.append("%s: %d left out: %s" % (name, len(items), reason))
+            sentences.append("%s: %d left out: this broker does not know such definitions" % (name, len(items)))
     return sentences
 
 
@@ -160,11 +156,14 @@ def stored(item):
     algorithm = text(item, "hashing_algorithm", 255, RABBIT_HASH)
     if written == "":
         return None
-    if algorithm == RABBIT_HASH:
-        return passwords.stored(written)
     if algorithm == passwords.Pbkdf2.algorithm:
         return passwords.stored(str(passwords.from_base64(written), "utf-8"))
-    raise ValueError("this broker does not know the hashing algorithm '%s'" % algorithm)
+    if algorithm not in RABBIT_HASHES:
+        raise ValueError("this broker does not know the hashing algorithm '%s'" % algorithm)
+    made = passwords.stored(written)
+    if made.algorithm in RABBIT_HASHES and made.algorithm != algorithm:
+        raise ValueError("its password_hash has the size of one of %s, not of %s" % (made.algorithm, algorithm))
+    return made
 
 
 def load_permission(broker, item):
@@ -207,16 +206,14 @@ def load_policy(broker, item):
 
 
 def load_parameter(broker, item):
-    """An operator policy, which RabbitMQ keeps among the runtime parameters; this broker has no others."""
-    operators = part("broker.operator_policies")
-    if item.get("component") != OPERATOR or operators is None:
-        raise ValueError("this broker has no runtime parameters of component %r" % (item.get("component"),))
-    given = table(item, "value")
-    name, definition = text(item, "name", 255), table(given, "definition")
-    made = operators.OperatorPolicy(
-        name, text(given, "pattern", 1024), definition, given.get("priority", 0), given.get("apply-to", "queues")
-    )
-    broker.policies.set(broker, made)
+    """A runtime parameter."""
+    needed(*PARAMETERS).load(broker, item)
+    return ""
+
+
+def load_global_parameter(broker, item):
+    """A global parameter."""
+    needed(*PARAMETERS).load_global(broker, item)
     return ""
 
 
@@ -272,6 +269,7 @@ LOADERS = {
     "permissions": load_permission,
     "policies": load_policy,
     "parameters": load_parameter,
+    "global_parameters": load_global_parameter,
     "exchanges": load_exchange,
     "queues": load_queue,
     "bindings": load_binding,
@@ -338,6 +336,7 @@ def sections(broker):
     """For answer_pages.page: (section, (identity, thing) of each, function that makes a thing's item) in the order of loading. Of exchanges
     the broker's own are left out, of queues the exclusive ones."""
     host = broker.virtual_host
+    parameters = part(PARAMETERS[0])
     users = [row for row in broker.access.users.items() if not row[1].predeclared]
     return (
         ("users", users, a_user),
@@ -348,7 +347,8 @@ def sections(broker):
             lambda row: row,
         ),
         ("policies", broker.policies.by_name.items(), lambda policy: a_policy(host, policy)),
-        ("parameters", broker.policies.operators.items(), lambda policy: a_parameter(host, policy)),
+        ("parameters", () if parameters is None else parameters.rows(broker), lambda row: row),
+        ("global_parameters", () if parameters is None else parameters.global_rows(broker), lambda row: row),
         (
             "exchanges",
             [row for row in broker.exchanges.items() if not row[0].startswith("amq.")],
@@ -365,7 +365,7 @@ def a_user(user):
     algorithm, written = RABBIT_HASH, ""
     if user.stored is not None:
         algorithm, written = user.stored.algorithm, user.stored.text()
-        if algorithm != RABBIT_HASH:
+        if algorithm not in RABBIT_HASHES:
             written = passwords.base64(written.encode("utf-8"))
     about = {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags)}
     about["limits"] = user.limits or {}
@@ -399,13 +399,6 @@ def a_policy(host, policy):
         "definition": policy.definition,
         "priority": policy.priority,
     }
-
-
-def a_parameter(host, policy):
-    """One operator policy."""
-    value = a_policy(host, policy)
-    del value["vhost"], value["name"]
-    return {"vhost": host, "component": OPERATOR, "name": policy.name, "value": value}
 
 
 def an_exchange(host, exchange):

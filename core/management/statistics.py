@@ -80,7 +80,7 @@ def pools(broker):
         ("connection_count_max", len(broker.connections)),
         ("exchange_count_max", len(broker.exchanges)),
         ("binding_count_max", broker.topology.binding_count),
-        ("policy_count_max", len(broker.policies.by_name) + len(broker.policies.operators)),
+        ("policy_count_max", broker.policies.taken(broker)),
         ("user_count_max", len(broker.access.users)),
     ):
         rows.append((name, used, getattr(limits, name)))

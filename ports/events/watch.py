@@ -9,15 +9,17 @@ import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...core.management import rabbitmq_definitions
+from ...core.broker import parameters as runtime_parameters
+from ...core.management import parameters, rabbitmq_definitions
 from ...core.memory import layout
 from ..over import over
 from ..peers import channel_name, family_of, host_and_port, peers_of
 from ..troubles import alarms
 from .outbox import Outbox, Told
-from .words import address, long, table, version
+from .words import address, header, long, table, version
 
 EXCHANGE = "amq.rabbitmq.event"
+GLOBAL = "global"  # what events call the component of a global parameter
 NOBODY = "rmq-internal"  # who acts when no user does
 Row = dict[str, Any]
 
@@ -50,7 +52,7 @@ class Watch:
     def begin(self) -> None:
         """Tell what happens from now on."""
         broker = self.broker
-        topology, places, consumers = broker.topology, broker.places, broker.consumers
+        topology, places, consumers, given = broker.topology, broker.places, broker.consumers, runtime_parameters.of(broker)
         for owner, name, function in (
             (places, "attach", self.attach),
             (places, "admit", self.admit),
@@ -70,6 +72,9 @@ class Watch:
             (broker.policies, "set", self.set_policy),
             (broker.policies, "remove", self.remove_policy),
             (broker.policies, "apply_to_queue", self.apply_to_queue),
+            (given, "put", self.put_parameter),
+            (given, "remove", self.remove_parameter),
+            (given, "put_limits", self.put_limits),
             (broker.access, "put", self.put_user),
             (broker.access, "remove", self.remove_user),
         ):
@@ -338,13 +343,13 @@ class Watch:
         if broker.policies.by_name.get(policy.name) is policy:
             self.tell("policy.set", self.policy(policy))
         else:
-            self.tell("parameter.set", {"component": rabbitmq_definitions.OPERATOR, "name": policy.name, **self.host})
+            self.tell("parameter.set", {"component": parameters.OPERATOR, "name": policy.name, **self.host})
 
     def remove_policy(self, before: Any, broker: Any, name: str, rows: Any = None) -> Any:
         """A policy, or an operator policy, is removed."""
         made = before(broker, name, rows)
         if made and rows is broker.policies.operators:
-            self.tell("parameter.cleared", {"component": rabbitmq_definitions.OPERATOR, "name": name, **self.host})
+            self.tell("parameter.cleared", {"component": parameters.OPERATOR, "name": name, **self.host})
         elif made:
             self.tell("policy.cleared", {"name": name, **self.host})
         return made
@@ -365,6 +370,34 @@ class Watch:
             self.tell("queue.policy.updated", {**self.policy(policy), **kind})
         elif had and policy is None:
             self.tell("queue.policy.cleared", kind)
+
+    # Parameters
+
+    def put_parameter(self, before: Any, name: str, value: Any) -> None:
+        """A global parameter is set."""
+        before(name, value)
+        self.tell("parameter.set", {"component": GLOBAL, "name": name, "value": header(value)})
+
+    def remove_parameter(self, before: Any, name: str) -> Any:
+        """A global parameter is removed; RabbitMQ tells parameter.set then, without a value."""
+        made = before(name)
+        if made:
+            self.tell("parameter.cleared", {"component": GLOBAL, "name": name})
+        return made
+
+    def put_limits(self, before: Any, limits: Row) -> None:
+        """The limits of the virtual host are set, or removed."""
+        had = dict(self.broker.parameters.limits)
+        before(limits)
+        name = {"name": runtime_parameters.LIMITS_NAME}
+        row = {"component": parameters.HOST_LIMITS, **name, **self.host}
+        numbers = {each: long(value) for each, value in limits.items()}
+        if limits:
+            self.tell("parameter.set", {**row, "value": numbers})
+            self.tell("vhost.limits.set", {**name, **numbers})
+        elif had:
+            self.tell("parameter.cleared", row)
+            self.tell("vhost.limits.cleared", name)
 
     # Users
 

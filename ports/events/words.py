@@ -12,6 +12,15 @@ def long(number: int) -> tuple[str, int]:
     return ("l", number)
 
 
+def header(value: Any) -> Any:
+    """A value of JSON as a header has it: its whole numbers with RabbitMQ's type."""
+    if isinstance(value, dict):
+        return {name: header(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [header(each) for each in value]
+    return long(value) if type(value) is int else value
+
+
 def table(given: dict[str, Any]) -> list[str]:
     """A table: a term for each of its fields."""
     return [field(name, value) for name, value in given.items()]

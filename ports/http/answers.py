@@ -50,7 +50,7 @@ class Answer:
 class Refused(Exception):
     """A request that is not carried out."""
 
-    def __init__(self, status: int, error: str, reason: str | list[str], headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(self, status: int, error: str, reason: str | list[Any], headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(str(reason))
         self.status = status
         self.error = error

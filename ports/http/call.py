@@ -1,6 +1,7 @@
 """One request as the functions of routes.py get it: who asks, for what, with what."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -9,6 +10,8 @@ from .answers import Refused, bad, forbidden, not_found
 
 VALUES_MAX = 50000  # of a body that is no definitions
 NUMBERS = {"true": True, "false": False}
+SIGNED = re.compile(r"[+-]?[0-9]{1,18}")
+INTEGER_MAX = 1 << 63
 
 
 class Call:
@@ -112,6 +115,13 @@ def decoded(part: bytes) -> str:
         raise bad("the path is not UTF-8") from None
 
 
+def missing(given: dict[str, Any], *names: str) -> None:
+    """Raise Refused, in RabbitMQ's words, where the body has not all of these keys."""
+    absent = [f"{{key_missing,{name}}}" for name in names if name not in given]
+    if absent:
+        raise bad(f"[{','.join(absent)}]")
+
+
 def flag(given: dict[str, Any], name: str, default: bool = False) -> bool:
     """true or false, also as a text: rabbitmqadmin sends those."""
     value = given.get(name, default)
@@ -131,11 +141,20 @@ def number(given: dict[str, Any], name: str, default: int, least: int, most: int
     return value
 
 
+def integer(value: Any) -> int:
+    """A number that RabbitMQ reads as a whole one: less its fraction, or a text of digits with a sign or without."""
+    if isinstance(value, str) and SIGNED.fullmatch(value):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > INTEGER_MAX:
+        raise Refused(400, "bad_request", ["not_integer", value])
+    return int(value)
+
+
 def text(given: dict[str, Any], name: str, default: str | None = None) -> str:
     """A text."""
     value = given.get(name, default)
     if not isinstance(value, str):
-        raise bad(f"[key_missing,{name}]" if value is None else f"{name} is not a text")
+        raise bad(f"[{{key_missing,{name}}}]" if value is None else f"{name} is not a text")
     if not is_text(value):
         raise bad(f"{name} is not a text")
     return value

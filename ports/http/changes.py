@@ -18,7 +18,7 @@ from ...core.management import messages, rabbitmq_definitions
 from ...core.outcomes import ACCEPTED, MODIFIED, NO_ROOM, REFUSED, REJECTED, RELEASED, UNROUTABLE, nobody
 from . import answers
 from .answers import Answer, Piece, Refused, bad
-from .call import Call, flag, number, text
+from .call import Call, flag, integer, missing, number, text
 from .listing import AT_ONCE, WAIT_MS, Held, Row, Work, hold
 from .properties import octets_and_columns, shown
 from .shapes import DEFAULT_NAME, properties_key
@@ -214,9 +214,7 @@ def publish(call: Call) -> Work:
     if exchange and exchange not in call.broker.exchanges:
         raise bad("404 NOT_FOUND - no " + call.broker.topology.called("exchange", exchange))
     given = call.json()
-    for name in ("properties", "routing_key", "payload", "payload_encoding"):
-        if name not in given:
-            raise bad(f"[key_missing,{name}]")
+    missing(given, "routing_key", "properties", "payload", "payload_encoding")
     body = payload(given)
     octets, columns = octets_and_columns(given["properties"], call.user)
     key = text(given, "routing_key").encode()
@@ -254,24 +252,23 @@ def payload(given: Row) -> bytes:
 
 
 def get(call: Call) -> Work:
-    """POST /api/queues/VHOST/NAME/get."""
+    """POST /api/queues/VHOST/NAME/get. A count below 0 is as many as one get gives: RabbitMQ then gives all that there are."""
     queue = the_queue(call)
     given = call.json()
-    count = number(given, "count", -1, -1, 1 << 30)
-    encoding = text(given, "encoding")
-    if count < 0 or encoding not in ("auto", "base64"):
-        raise bad("[key_missing,count]" if count < 0 else f"unsupported_encoding: {encoding[:64]}")
-    if "ackmode" in given:
-        mode = text(given, "ackmode")
-    elif "requeue" in given:
-        mode = "ack_requeue_true" if flag(given, "requeue") else "ack_requeue_false"
-    else:
-        raise bad("[key_missing,ackmode]")
+    if "requeue" in given:
+        given.setdefault("ackmode", "ack_requeue_true" if flag(given, "requeue") else "ack_requeue_false")
+    missing(given, "ackmode", "count", "encoding")
+    count = integer(given["count"])
+    if given["encoding"] not in ("auto", "base64"):
+        raise bad("Unsupported encoding. Please use auto or base64.")
+    encoding, mode = text(given, "encoding"), text(given, "ackmode")
     if mode not in ACKMODES:
         raise bad(f"unsupported_ackmode: {mode[:64]}")
-    cut = number(given, "truncate", GET_OCTETS, 0, 1 << 30)
+    cut = integer(given.get("truncate", GET_OCTETS))
+    if cut < 0:
+        raise bad("truncate is below 0")
     held = yield from hold(call, GET_OCTETS)
-    got = yield from some(call, queue.name, min(count, GET_MAX), ACKMODES[mode], min(cut, GET_OCTETS))
+    got = yield from some(call, queue.name, GET_MAX if count < 0 else min(count, GET_MAX), ACKMODES[mode], min(cut, GET_OCTETS))
     number_ = call.server.promised()
     rows = []
     got.reverse()

@@ -18,7 +18,7 @@ from .views import COMPATIBLE
 
 AT_ONCE = 10  # items that are written before others have their turn
 EFFORTS = {"policies": 5, "permissions": 5, "topic_permissions": 5, "parameters": 5}  # of items to load, of AT_ONCE
-OF_ALL = ("users", "permissions", "topic_permissions")  # not of a virtual host
+OF_ALL = ("users", "permissions", "topic_permissions", "global_parameters")  # not of a virtual host
 HOSTED = ("policies", "parameters")  # name their virtual host even there
 SENTENCES_MAX = 1000
 
@@ -38,7 +38,7 @@ def pieces(call: Call, host: str | None) -> Iterator[Piece]:
     """The document."""
     about: Row = {"rabbit_version": COMPATIBLE, "rabbitmq_version": COMPATIBLE, "product_name": PRODUCT, "product_version": VERSION}
     if host is None:
-        about.update(vhosts=[{"name": call.broker.virtual_host}], global_parameters=[])
+        about.update(vhosts=[{"name": call.broker.virtual_host}])
     yield written(about)[:-1]
     for name, subjects, make in rabbitmq_definitions.sections(call.broker):
         if host is not None and name in OF_ALL:

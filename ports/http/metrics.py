@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ...core.broker import parameters
 from ...core.log import figures
 from ...core.management import overview, statistics
 from ...core.version import VERSION
@@ -117,8 +118,8 @@ def one(value: float, **labels: str) -> list[Sample]:
 
 def identity(call: Call) -> Iterator[str]:
     """Who it is: what RabbitMQ's dashboards join everything with."""
-    node, cluster = call.server.node, call.broker.name
-    about = {"rabbitmq_node": node, "rabbitmq_cluster": cluster, "rabbitmq_cluster_permanent_id": "rabbitmq-cluster-id-" + cluster}
+    node, cluster = call.server.node, parameters.cluster_name(call.broker)
+    about = {"rabbitmq_node": node, "rabbitmq_cluster": cluster, "rabbitmq_cluster_permanent_id": parameters.cluster_id(call.broker)}
     yield from family("rabbitmq_identity_info", GAUGE, "RabbitMQ node & cluster identity info", [(about, 1)])
     about = {"rabbitmq_version": COMPATIBLE, "prometheus_plugin_version": COMPATIBLE, "prometheus_client_version": "", "erlang_version": ""}
     yield from family(

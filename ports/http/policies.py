@@ -1,5 +1,4 @@
-"""Policies and operator policies, and what this broker has not: runtime parameters, limits of virtual hosts, further virtual hosts.
-Those are listed empty, and refused in a sentence."""
+"""Policies and operator policies; and the one virtual host, beside which there is no other: making one is refused in a sentence."""
 
 from typing import Any
 
@@ -8,7 +7,7 @@ from ...core.broker.policies import PRIORITY_MAX, Policy
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
 from .answers import Answer, bad
-from .call import Call, flag, number, text
+from .call import Call, flag, missing, number, text
 from .changes import done, new_or_not
 from .listing import Row, Work
 
@@ -60,9 +59,7 @@ def put(call: Call, kind: Any) -> Answer:
     call.own_host()
     given = call.json()
     name = call.names["name"]
-    for key in ("pattern", "definition"):
-        if key not in given:
-            raise bad(f"[key_missing,{key}]")
+    missing(given, "pattern", "definition")
     try:
         definition = rabbitmq_definitions.table(given, "definition")
     except ValueError as error:
@@ -81,29 +78,7 @@ def delete_policy(call: Call) -> Answer:
     return done(call)
 
 
-# What there is not
-
-
-def parameters_refused(call: Call) -> Answer:
-    """PUT of a runtime parameter."""
-    raise bad("this broker has no runtime parameters")
-
-
-def vhost_limits_refused(call: Call) -> Answer:
-    """PUT of a limit of the virtual host."""
-    raise bad("this broker has no limits for virtual hosts; [limits] of its configuration file bounds the one that there is")
-
-
-def global_parameters(call: Call) -> Answer:
-    """/api/global-parameters: the name of the cluster."""
-    return answers.of([{"name": "cluster_name", "value": call.broker.name}])
-
-
-def global_parameter(call: Call) -> Answer:
-    """/api/global-parameters/NAME."""
-    if call.names["name"] != "cluster_name":
-        raise answers.not_found()
-    return answers.of({"name": "cluster_name", "value": call.broker.name})
+# The virtual host
 
 
 def put_vhost(call: Call) -> Answer:
@@ -127,8 +102,3 @@ def protect_vhost(call: Call) -> Answer:
     """POST /api/vhosts/VHOST/deletion/protection: it cannot be deleted in any case."""
     call.host()
     return Answer(204)
-
-
-def put_cluster_name(call: Call) -> Answer:
-    """PUT /api/cluster-name."""
-    raise bad("the name of this broker is that of its machine")

@@ -6,7 +6,7 @@ RabbitMQ has them: `management` is every user with a tag; an administrator may e
 
 from typing import Any
 
-from . import answers, changes, definitions, health, metrics, nodes, page, policies, users, views
+from . import answers, changes, definitions, health, metrics, nodes, page, parameters, policies, users, views
 from .answers import Refused
 from .call import Call, decoded
 
@@ -23,7 +23,7 @@ INCLUDES = {
 MISSING = {
     MANAGEMENT: "Not management user",
     MONITORING: "Not monitor user",
-    POLICYMAKER: "Not policymaker user",
+    POLICYMAKER: "User not authorised to access object",
     ADMINISTRATOR: "Not administrator user",
 }
 
@@ -40,7 +40,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/metrics/per-object", MONITORING, metrics.per_object),
     ("GET", "/metrics/detailed", MONITORING, metrics.detailed),
     ("GET", "/api/overview", MANAGEMENT, views.overview),
-    ("GET", "/api/cluster-name", MANAGEMENT, views.cluster_name),
+    ("GET", "/api/cluster-name", MANAGEMENT, parameters.get_cluster_name),
     ("GET", "/api/extensions", MANAGEMENT, views.extensions),
     ("GET", "/api/whoami", MANAGEMENT, users.whoami),
     ("POST", "/api/login", MANAGEMENT, users.log_in),
@@ -101,14 +101,14 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/operator-policies", MANAGEMENT, policies.all_policies),
     ("GET", "/api/operator-policies/{vhost}", MANAGEMENT, policies.all_policies),
     ("GET", "/api/operator-policies/{vhost}/{name}", ADMINISTRATOR, policies.policy),
-    ("GET", "/api/parameters", POLICYMAKER, users.nothing),
-    ("GET", "/api/parameters/{component}", POLICYMAKER, users.nothing),
-    ("GET", "/api/parameters/{component}/{vhost}", POLICYMAKER, users.nothing),
-    ("GET", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, users.absent),
-    ("GET", "/api/global-parameters", POLICYMAKER, policies.global_parameters),
-    ("GET", "/api/global-parameters/{name}", POLICYMAKER, policies.global_parameter),
-    ("GET", "/api/vhost-limits", MANAGEMENT, users.nothing),
-    ("GET", "/api/vhost-limits/{vhost}", MANAGEMENT, users.nothing),
+    ("GET", "/api/parameters", POLICYMAKER, parameters.all_parameters),
+    ("GET", "/api/parameters/{component}", POLICYMAKER, parameters.all_parameters),
+    ("GET", "/api/parameters/{component}/{vhost}", POLICYMAKER, parameters.all_parameters),
+    ("GET", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, parameters.parameter),
+    ("GET", "/api/global-parameters", POLICYMAKER, parameters.global_parameters),
+    ("GET", "/api/global-parameters/{name}", POLICYMAKER, parameters.global_parameter),
+    ("GET", "/api/vhost-limits", MANAGEMENT, parameters.limits),
+    ("GET", "/api/vhost-limits/{vhost}", MANAGEMENT, parameters.limits),
     ("GET", "/api/all-configuration", ADMINISTRATOR, definitions.export),
     ("GET", "/api/definitions", ADMINISTRATOR, definitions.export),
     ("GET", "/api/definitions/{vhost}", ADMINISTRATOR, definitions.export),
@@ -145,7 +145,7 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("GET", "/api/federation-links/{vhost}", MONITORING, users.nothing),
     ("GET", "/api/deprecated-features", MANAGEMENT, users.nothing),
     ("GET", "/api/deprecated-features/used", MANAGEMENT, users.nothing),
-    ("PUT", "/api/cluster-name", ADMINISTRATOR, policies.put_cluster_name),
+    ("PUT", "/api/cluster-name", ADMINISTRATOR, parameters.put_cluster_name),
     ("PUT", "/api/queues/{vhost}/{name}", MANAGEMENT, changes.put_queue),
     ("DELETE", "/api/queues/{vhost}/{name}", MANAGEMENT, changes.delete_queue),
     ("DELETE", "/api/queues/{vhost}/{name}/contents", MANAGEMENT, changes.purge),
@@ -179,12 +179,12 @@ ROUTES: tuple[tuple[str, str, str | None, Any], ...] = (
     ("DELETE", "/api/policies/{vhost}/{name}", POLICYMAKER, policies.delete_policy),
     ("PUT", "/api/operator-policies/{vhost}/{name}", ADMINISTRATOR, policies.put_operator_policy),
     ("DELETE", "/api/operator-policies/{vhost}/{name}", ADMINISTRATOR, policies.delete_policy),
-    ("PUT", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, policies.parameters_refused),
-    ("DELETE", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, users.absent),
-    ("PUT", "/api/global-parameters/{name}", ADMINISTRATOR, policies.parameters_refused),
-    ("DELETE", "/api/global-parameters/{name}", ADMINISTRATOR, users.absent),
-    ("PUT", "/api/vhost-limits/{vhost}/{name}", ADMINISTRATOR, policies.vhost_limits_refused),
-    ("DELETE", "/api/vhost-limits/{vhost}/{name}", ADMINISTRATOR, users.absent),
+    ("PUT", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, parameters.put_parameter),
+    ("DELETE", "/api/parameters/{component}/{vhost}/{name}", POLICYMAKER, parameters.delete_parameter),
+    ("PUT", "/api/global-parameters/{name}", POLICYMAKER, parameters.put_global),
+    ("DELETE", "/api/global-parameters/{name}", POLICYMAKER, parameters.delete_global),
+    ("PUT", "/api/vhost-limits/{vhost}/{name}", ADMINISTRATOR, parameters.put_limit),
+    ("DELETE", "/api/vhost-limits/{vhost}/{name}", ADMINISTRATOR, parameters.delete_limit),
     ("POST", "/api/definitions", ADMINISTRATOR, definitions.load),
     ("POST", "/api/definitions/{vhost}", ADMINISTRATOR, definitions.load),
 )

@@ -15,7 +15,7 @@ from ...core.limits import pattern_size_max
 from ...core.management import rabbitmq_definitions
 from . import answers, listing
 from .answers import Answer, bad
-from .call import Call, flag, is_text, text
+from .call import Call, flag, is_text, missing, text
 from .changes import done, new_or_not
 from .credentials import COOKIE
 from .listing import Work
@@ -134,7 +134,7 @@ def delete_users(call: Call) -> Answer:
     """POST /api/users/bulk-delete: {"users": [name, ...]}."""
     names = call.json().get("users")
     if not isinstance(names, list) or any(not isinstance(name, str) for name in names):
-        raise bad("[key_missing,users]")
+        raise bad("[{key_missing,users}]")
     for name in names:
         user_ = call.broker.access.users.get(name)
         if user_ is None:
@@ -313,8 +313,7 @@ def put_limit(call: Call) -> Answer:
     given = call.json()
     if call.names["user"] not in call.broker.access.users:
         raise answers.Refused(400, "bad_request", ["no_such_user", call.names["user"][:64]])
-    if "value" not in given:
-        raise bad("[key_missing,value]")
+    missing(given, "value")
     return with_limits(call, {call.names["name"]: given["value"]})
 
 
@@ -340,8 +339,3 @@ def nothing(call: Call) -> Answer:
     """A list of what this broker has none of."""
     call.host()
     return answers.of([])
-
-
-def absent(call: Call) -> Answer:
-    """One of what this broker has none of."""
-    raise answers.not_found()

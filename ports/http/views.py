@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote_plus
 
+from ...core.broker import parameters
 from ...core.exchange.registry import TYPES, type_named
 from ...core.management import overview as facts
 from ...core.management import statistics
@@ -53,8 +54,8 @@ def overview(call: Call) -> Answer:
         "erlang_version": "",
         "erlang_full_version": "",
         "release_series_support_status": "supported",
-        "cluster_name": broker.name,
-        "cluster_tags": {},
+        "cluster_name": parameters.cluster_name(broker),
+        "cluster_tags": parameters.value_of(broker, parameters.CLUSTER_TAGS, dict, {}),
         "node_tags": {},
         "default_queue_type": "classic",
         "node": server.node,
@@ -71,7 +72,7 @@ def overview(call: Call) -> Answer:
         "listeners": listeners(server) if call.sees_all() else [],
         "contexts": contexts(server) if call.sees_all() else [],
     }
-    return answers.of(made)
+    return listing.one(call, made)
 
 
 AGES = ("lengths_age", "lengths_incr", "msg_rates_age", "msg_rates_incr")
@@ -115,11 +116,6 @@ def contexts(server: Any) -> list[Row]:
         for protocol, host, port in server.listeners
         if protocol in ("http", "https")
     ]
-
-
-def cluster_name(call: Call) -> Answer:
-    """/api/cluster-name."""
-    return answers.of({"name": call.broker.name})
 
 
 def version(call: Call) -> Answer:

@@ -70,6 +70,13 @@ def of_an_operator(api):
     """An operator who makes, changes and removes."""
     api.call("PUT", "/api/policies/%2F/same", {"pattern": "^same", "definition": {"max-length": 3}, "apply-to": "queues"}, JSON)
     api.call("DELETE", "/api/policies/%2F/same")
+    api.call("PUT", "/api/global-parameters/same", {"value": {"a": 1}}, JSON)
+    api.call("DELETE", "/api/global-parameters/same")
+    for most in (100, 200):
+        api.call("PUT", "/api/vhost-limits/%2F/max-queues", {"value": most}, JSON)
+    api.call("PUT", "/api/vhost-limits/%2F/max-connections", {"value": 300}, JSON)
+    api.call("DELETE", "/api/vhost-limits/%2F/max-queues")
+    api.call("DELETE", "/api/parameters/vhost-limits/%2F/limits")
     api.call("DELETE", "/api/queues/%2F/same.q")
     for given in ({"password": "a", "tags": "management"}, {"password": "b", "tags": "monitoring"}):
         api.call("PUT", "/api/users/same", given, JSON)

@@ -13,6 +13,7 @@ import pika
 import pytest
 from api import Api, Served, queue
 from broker_process import RABBITMQ_SERVER, BrokerProcess, free_port, rabbitmq_installed
+from parameter_calls import OWN, parsed
 
 pytestmark = pytest.mark.skipif(not rabbitmq_installed(), reason=f"{RABBITMQ_SERVER} is not there: apt install rabbitmq-server")
 
@@ -37,7 +38,6 @@ ABSENT = re.compile(
             r"client_properties\.|variable_map",
             r"(recv|send)_(oct|cnt|pend)",
             r"cluster_state\.",
-            r"^global_parameters",
             r"x-queue-type|default_queue_type|description|metadata|tags\[\]",
             r"samples\[\]|avg(_rate)?$",
             r"limits\.",
@@ -106,6 +106,9 @@ def furnish(api, url):
     api.do("PUT", "/operator-policies/%2F/same.o", {"pattern": "^same", "definition": {"max-length": 50, "message-ttl": 9000000}}, 201)
     api.do("PUT", "/user-limits/same/max-connections", {"value": 100}, 204)
     api.do("PUT", "/topic-permissions/%2F/same", {"exchange": "same.e", "write": "^a", "read": ""}, 201)
+    api.do("PUT", "/vhost-limits/%2F/max-queues", {"value": 1000})
+    api.do("PUT", "/global-parameters/same", {"value": {"a": [1, "b"]}}, 201)
+    api.do("PUT", "/global-parameters/same.text", {"value": "c"}, 201)
     connection = pika.BlockingConnection(pika.URLParameters(url))
     channel = connection.channel()
     channel.confirm_delivery()
@@ -151,7 +154,8 @@ PATHS = (
     "/bindings/%2F /bindings/%2F/e/same.e/q/same.q /bindings/%2F/e/same.e/q/same.q/a.%23 /vhosts /vhosts/%2F "
     "/vhosts/%2F/permissions /users /users/same /users/same/permissions /users/without-permissions /whoami /permissions "
     "/permissions/%2F/same /policies /policies/%2F /policies/%2F/same /operator-policies /operator-policies/%2F "
-    "/operator-policies/%2F/same.o /vhost-limits /user-limits /user-limits/same "
+    "/operator-policies/%2F/same.o /vhost-limits /vhost-limits/%2F /parameters /parameters/vhost-limits/%2F/limits "
+    "/global-parameters /global-parameters/same /user-limits /user-limits/same "
     "/topic-permissions /topic-permissions/%2F/same /users/same/topic-permissions /vhosts/%2F/topic-permissions "
     "/parameters/shovel /aliveness-test/%2F /health/checks/alarms /health/checks/local-alarms "
     "/health/checks/virtual-hosts /health/checks/certificate-expiration/1/days /health/checks/node-is-mirror-sync-critical "
@@ -325,6 +329,82 @@ def test_a_call_has_the_same_status_and_keys(both, at):
     if theirs[2] and ours[2] and theirs[0] != 405:
         theirs_json, ours_json = json.loads(theirs[2]), json.loads(ours[2])
         assert method == "GET" and theirs[0] == 200 or keys_of(theirs_json) == keys_of(ours_json), (theirs_json, ours_json)
+
+
+def comparable(octets):
+    """A JSON answer in any order of its rows and keys, less what is of one broker alone; RabbitMQ writes {} as [], and < in two ways."""
+    if not octets:
+        return None
+    value = json.loads(octets.replace(b"&lt;", b"<").replace(b"&gt;", b">"))
+    if isinstance(value, list):
+        rows = [{name: each for name, each in row.items() if each not in ({}, [])} for row in value if row.get("name") not in OWN]
+        return sorted(rows, key=repr)
+    return value
+
+
+def test_parameters_limits_hashes_and_odd_counts_are_answered_alike(both):
+    """Line by line (parameter_calls.py): the status of each, and the answer where it is to be the same."""
+    callers = {kind: {None: api} for kind, api in both.items()}
+    wrong = []
+    for how, user, method, path, body in parsed():
+        answers = []
+        for kind in ("rabbitmq", "leveret"):
+            api = callers[kind].setdefault(user, Api(both[kind].port, user or "guest"))
+            answers.append(api.call(method, "/api" + path, None if body is None else body.encode()))
+        theirs, ours = answers
+        if how in "=~":
+            same = theirs[0] == ours[0] and (how == "~" or comparable(theirs[2]) == comparable(ours[2]))
+        else:
+            same = theirs[0] == int(how) and ours[0] == 400 and json.loads(ours[2])["error"] == "bad_request"
+        if not same:
+            wrong.append((method, path, body, theirs[0], theirs[2], ours[0], ours[2]))
+    assert not wrong, "\n".join(map(repr, wrong))
+
+
+def limited(api, url):
+    """What a client hears beyond the limits of the virtual host, over AMQP and HTTP; how many are there already counts."""
+    said = []
+    parameters = pika.URLParameters(url)
+    there = len([row for row in api.get("/connections") if row["vhost"] == "/"])
+    for more in (0, 1):
+        api.do("PUT", "/vhost-limits/%2F/max-connections", {"value": there + more})
+        connections = []
+        try:
+            for _ in range(more + 1):
+                connections.append(pika.BlockingConnection(parameters))
+        except pika.exceptions.ProbableAccessDeniedError as refused:
+            said.append(re.sub(r"limit \(\d+\)", f"limit ({more})", str(refused)))
+        for each in connections:
+            each.close()
+        wait_until(lambda: len(api.get("/connections")) == there)
+    api.do("DELETE", "/vhost-limits/%2F/max-connections")
+    queues = len(api.get("/queues"))
+    api.do("PUT", "/vhost-limits/%2F/max-queues", {"value": queues + 1})
+    connection = pika.BlockingConnection(parameters)
+    for given in ({"queue": "lim.1"}, {"queue": "lim.1"}, {"queue": "lim.2", "durable": True}, {"queue": "lim.3", "exclusive": True}):
+        try:
+            said.append(connection.channel().queue_declare(**given).method.queue)
+        except pika.exceptions.ChannelClosedByBroker as refused:
+            said.append(str(refused).replace(f"({queues + 1})", "(N)"))
+    said.append(api.do("PUT", queue("lim.4"), {}, 400)["reason"].replace(f"({queues + 1})", "(N)"))
+    assert api.do("POST", "/definitions", {"queues": [{"vhost": "/", "name": "lim.5", "durable": True, "arguments": {}}]}, 400)
+    api.do("DELETE", "/vhost-limits/%2F/max-queues")
+    connection.channel().queue_delete("lim.1")
+    connection.close()
+    return said
+
+
+def wait_until(is_so):
+    limit = time.monotonic() + START_S
+    while not is_so():
+        assert time.monotonic() < limit
+        time.sleep(0.3)
+
+
+def test_limits_of_the_virtual_host_refuse_in_the_same_words(both):
+    said = {kind: limited(api, api.url) for kind, api in both.items()}
+    assert said["leveret"] == said["rabbitmq"]
+    assert "connection limit (0) is reached" in said["leveret"][0] and "queue limit in vhost '/' (N) is reached" in said["leveret"][4]
 
 
 def test_connections_are_named_and_closed_alike(both):

@@ -455,8 +455,8 @@ def test_what_this_broker_has_not_is_listed_empty_and_refused(api):
         "/shovels",
     ):
         assert api.get(path) == []
-    for path in ("/parameters/shovel/%2F/x", "/vhost-limits/%2F/x", "/vhosts/other"):
-        assert api.do("PUT", path, {}, 400)["reason"].startswith("this broker has")
+    assert "component shovel not found" in api.do("PUT", "/parameters/shovel/%2F/x", {"value": {}}, 400)["reason"]
+    assert api.do("PUT", "/vhosts/other", {}, 400)["reason"].startswith("this broker has")
     assert api.get("/vhosts/other", 404) and api.do("DELETE", "/vhosts/%2F", None, 400) and api.do("PUT", "/vhosts/%2F", {}, 204) is None
     assert [row["name"] for row in api.get("/vhosts")] == ["/"]
 
@@ -501,7 +501,7 @@ def test_definitions_go_out_and_come_in_again(api):
     )
     assert api.call("POST", "/api/definitions", body.encode(), {"Content-Type": "multipart/form-data; boundary=" + boundary})[0] == 204
     left = api.do("POST", "/definitions", {"queues": [{"name": "defs.q", "durable": True}, {"name": 7}], "parameters": [{}]}, 400)
-    assert "no runtime parameters" in left["reason"]
+    assert "component None not found" in left["reason"]
     left = api.do("POST", "/definitions", {"queues": [{"name": "defs.r", "durable": True}, {"name": 7}]}, 200)
     assert len(left["left_out"]) == 1
     assert api.do("POST", "/definitions", {"queues": 7}, 400)

@@ -10,7 +10,7 @@ from leveret.ports.http.routes import ROUTES
 NAMES = {"name": "amq.direct", "source": "amq.direct", "user": "guest", "kind": "q", "destination": "none", "key": "~", "node": "none"}
 # What this broker does not have in its own virtual host either, and says so.
 NOT_SERVED = (b'"reason":"this broker ', b'"reason":"vhost_or_user_not_found"')  # the second as RabbitMQ has it
-NEEDED = {"management": "Not management user", "monitoring": "Not monitor user", "policymaker": "Not policymaker user"}
+NEEDED = {"management": "Not management user", "monitoring": "Not monitor user", "policymaker": "User not authorised to access object"}
 # The tags of the users of conftest.py, and which tags each of them stands for (RabbitMQ's management guide, "Permissions").
 RANKS = {
     "guest": ("management", "policymaker", "monitoring", "administrator"),

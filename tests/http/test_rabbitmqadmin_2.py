@@ -151,7 +151,7 @@ queues show --name imported -> imported
 queues delete_multiple --name-pattern ^imported --dry-run
 queues delete_multiple --name-pattern ^imported --approve
 65 queues show --name imported
-global_parameters list -> cluster_name
+global_parameters list -> internal_cluster_id
 passwords salt_and_hash secret
 rebalance queues
 queues rebalance
@@ -163,12 +163,20 @@ delete shovel --name sh --idempotently
 vhosts enable_deletion_protection --name /
 vhosts delete --name nope --idempotently
 vhosts delete_multiple --name-pattern ^nope --dry-run
-65 global_parameters set --name a --value {"a":1} -> no runtime parameters
-65 parameters set --name up --component federation-upstream --value {"uri":"amqp://localhost"} -> no runtime parameters
-65 declare parameter --name up --component federation-upstream --value {"uri":"amqp://localhost"} -> no runtime parameters
-65 federation declare_upstream --name f --uri amqp://localhost -> no runtime parameters
-65 declare vhost_limit --name max-queues --value 100 -> no limits for virtual hosts
-65 vhost_limits declare --name max-connections --value 100 -> no limits for virtual hosts
+65 global_parameters set --name cluster_name --value {"a":1} -> cluster_name is not a text
+global_parameters set --name a --value {"a":1}
+global_parameters list -> a
+global_parameters clear --name a
+65 parameters set --name up --component federation-upstream --value {"uri":"amqp://localhost"} -> component federation-upstream not found
+65 declare parameter --name up --component federation-upstream --value {"uri":"amqp://localhost"} -> federation-upstream not found
+65 federation declare_upstream --name f --uri amqp://localhost -> component federation-upstream not found
+declare vhost_limit --name max-queues --value 100
+vhost_limits declare --name max-connections --value 1000
+vhost_limits list -> max-queues
+parameters list_all -> vhost-limits
+parameters list --component vhost-limits -> limits
+vhost_limits delete --name max-queues
+delete vhost_limit --name max-connections
 65 vhosts declare --name other -> one virtual host
 65 declare vhost --name other -> one virtual host
 65 vhosts disable_deletion_protection --name / -> the only virtual host
@@ -202,9 +210,8 @@ LEFT_OUT = ("config_file ", "shell ", "tanzu ", "help ")
 # Refused as "parameters set" is, or 404 as what is not there
 ALIKE = (
     r"(federation|shovels) (declare|delete|disable|enable)",
-    r"(parameters|global_parameters) clear",
-    r"delete (parameter|shovel|vhost_limit)",
-    r"vhost_limits delete",
+    r"parameters clear",
+    r"delete (parameter|shovel)",
 )
 CONNECTIONS = """
 list connections -> PEER

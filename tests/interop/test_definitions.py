@@ -116,7 +116,7 @@ def test_the_definitions_of_another_virtual_host_are_taken_when_it_is_chosen(rab
     theirs = str(tmp_path / "rabbit.json")
     rabbit.control("export_definitions", theirs)
     output, told = command("definitions", "import", "--to", leveret.url, "--vhost", "other", theirs)
-    assert output == "loaded 3 users, 1 permissions, 1 policies, 0 exchanges, 0 queues, 0 bindings\n"
+    assert output == "loaded 3 users, 1 permissions, 1 policies, 1 global parameters, 0 exchanges, 0 queues, 0 bindings\n"
     assert "vhosts: 1 left out ('/'): this broker has one virtual host, and 'other' was chosen (--vhost)" in told
     ours = json.loads(command("definitions", "export", "--from", leveret.url, "-")[0])
     (policy,) = ours["policies"]
@@ -127,10 +127,11 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
     theirs, ours = str(tmp_path / "rabbit.json"), str(tmp_path / "leveret.json")
     rabbit.control("export_definitions", theirs)
     output, told = command("definitions", "import", "--to", leveret.url, theirs)
-    assert output == "loaded 3 users, 2 permissions, 1 topic permissions, 2 policies, 6 exchanges, 7 queues, 6 bindings\n"
+    assert output == (
+        "loaded 3 users, 2 permissions, 1 topic permissions, 2 policies, 1 parameters, 1 global parameters, 6 exchanges, 7 queues, "
+        "6 bindings\n"
+    )
     expected = {
-        "global_parameters: 1 left out: this broker has no runtime parameters",
-        "parameter 'limits' left out: this broker has no runtime parameters of component 'vhost-limits'",
         "permissions: 1 of vhost 'other' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "policies: 1 of vhost 'other' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "vhosts: 1 left out ('other'): this broker has one virtual host, and '/' was chosen (--vhost)",
@@ -142,7 +143,17 @@ def test_what_rabbitmq_exports_is_loaded_and_the_rest_is_named(rabbit, leveret, 
     there, here = (json.load(open(path, encoding="utf-8")) for path in (theirs, ours))
     wanted = {
         section: of_vhost(there, section)
-        for section in ("users", "permissions", "topic_permissions", "exchanges", "queues", "bindings", "policies")
+        for section in (
+            "users",
+            "permissions",
+            "topic_permissions",
+            "parameters",
+            "global_parameters",
+            "exchanges",
+            "queues",
+            "bindings",
+            "policies",
+        )
     }
     wanted["policies"] = [item for item in wanted["policies"] if item["name"] != "ha"]
     del [item for item in wanted["policies"] if item["name"] == "ttl"][0]["definition"]["ha-mode"]

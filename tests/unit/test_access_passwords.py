@@ -93,6 +93,41 @@ def test_rabbitmqs_hash():
     assert good(passwords.stored(made), b"secret") and passwords.stored(made).text() == made
 
 
+def test_rabbitmqs_hashes_of_every_algorithm_are_told_by_their_size():
+    """rabbit_password_hashing_md5, _sha256, _sha512: four octets of salt before the digest of salt and password."""
+    for name in ("md5", "sha256", "sha512"):
+        algorithm = getattr(hashlib, name, None)
+        if algorithm is None:  # MicroPython
+            continue
+        text = passwords.base64(b"salt" + algorithm(b"saltpassword").digest())
+        stored = passwords.stored(text)
+        assert stored.text() == text and stored.algorithm == "rabbit_password_hashing_" + name
+        for password, good in ((b"password", True), (b"Password", False), (b"", False)):
+            check = stored.check(password)
+            assert check.at_once() and check.work() and check.good is good
+
+
+def test_a_hash_that_this_machine_cannot_make_is_a_sentence():
+    class Poor:
+        """MicroPython's hashlib, or one of a machine that forbids MD5."""
+
+        @staticmethod
+        def md5(octets):
+            raise ValueError("disabled")
+
+    kept, passwords.hashlib = passwords.hashlib, Poor
+    try:
+        for size, name in ((20, "md5"), (68, "sha512")):
+            try:
+                passwords.stored(passwords.base64(bytes(size)))
+            except ValueError as error:
+                assert str(error) == "there is no %s on this machine to check a password by" % name
+            else:
+                raise AssertionError(name)
+    finally:
+        passwords.hashlib = kept
+
+
 def test_what_is_not_a_hash_is_a_sentence():
     right = passwords.hashed("x", b"salt", 1).text()
     for text in (

@@ -322,6 +322,7 @@ def test_definitions_come_out_and_go_into_another_broker():
             "topic_permissions": 0,
             "policies": 1,
             "parameters": 0,
+            "global_parameters": 0,
             "exchanges": 2,
             "queues": 2,
             "bindings": 3,
@@ -396,7 +397,7 @@ def test_what_is_not_served_is_named_with_its_reason():
         ("bindings", {"source": "", "destination": "there", "routing_key": "other"}, False, "default exchange"),
         ("users", {"name": "u", "password_hash": hash_, "tags": "management,monitoring"}, True, ""),
         ("users", {"name": "u", "password_hash": hash_, "tags": [], "limits": {"max-channels": 1}}, True, ""),
-        ("users", {"name": "u", "password_hash": hash_, "tags": ["x"], "limits": {"max-queues": 1}}, False, "no limit 'max-queues'"),
+        ("users", {"name": "u", "password_hash": hash_, "tags": ["x"], "limits": {"max-queues": 1}}, False, "Unrecognised terms"),
         ("users", {"name": "u", "password_hash": hash_, "tags": ["x"], "limits": 5}, False, "no table"),
         ("users", {"name": "third", "password_hash": hash_}, False, "2 users at most"),
         ("users", {"name": "u", "password_hash": "short"}, False, "base64"),
@@ -430,7 +431,6 @@ def test_parameters_and_other_virtual_hosts_are_counted():
     rabbitmq_definitions.checked(document)
     assert rabbitmq_definitions.left_out(document, "/") == [
         "federation: 1 left out: this broker does not know such definitions",
-        "global_parameters: 2 left out: this broker has no runtime parameters",
         "queues: 2 of vhost 'a' left out: this broker has one virtual host, and '/' was chosen (--vhost)",
         "vhosts: 2 left out ('a', 'b'): this broker has one virtual host, and '/' was chosen (--vhost)",
     ]
