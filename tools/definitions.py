@@ -11,6 +11,7 @@ nothing. Exit status 1: the broker did not do it; 2: the file is not one of defi
 import json
 import sys
 
+from leveret.core.access import passwords
 from leveret.core.management import rabbitmq_definitions
 from leveret.core.management.rabbitmq_definitions import SECTIONS
 from leveret.core.version import PRODUCT, VERSION
@@ -107,7 +108,7 @@ def export_to(path, manager):
     told = [
         f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
         for user in items.get("users", [])
-        if user["hashing_algorithm"] not in rabbitmq_definitions.RABBIT_HASHES
+        if user["hashing_algorithm"] == passwords.Pbkdf2.algorithm
     ]
     return sorted(items.get("left_out", [])) + sorted(told)
 

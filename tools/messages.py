@@ -1,24 +1,27 @@
 """`leveret publish` and `leveret get`: single messages.
 
-    leveret publish EXCHANGE KEY [--body TEXT | --file FILE] [--property NAME=VALUE]... [--header NAME=VALUE]... [--count N] [URL]
+    leveret publish EXCHANGE KEY [BODY] [--file FILE] [--property NAME=VALUE]... [--header NAME=VALUE]... [--count N] [URL]
     leveret get QUEUE [--count N] [--take] [--json] [URL]
 
-`publish` returns when the broker has confirmed; a message that no queue gets is exit status 1. EXCHANGE may be "" or amq.default. Without
---body and --file it publishes standard input. `get` shows what is at the head of a queue and leaves it there, with bodies cut to what one
-answer of management holds; with --take the messages leave the queue, whole, acknowledged when they have been printed. An empty queue is
-exit status 0 and no line.
+`publish` returns when the broker has confirmed; a message that no queue gets is exit status 1. EXCHANGE may be "" or amq.default. BODY may
+be given as --body TEXT too, which a body that begins as a broker's URL needs; without it and --file standard input is published. `get`
+shows what is at the head of a queue and leaves it there, with bodies cut to what one answer of management holds; with --take the messages
+leave the queue, whole, acknowledged when they have been printed. An empty queue is exit status 0 and a sentence on standard error.
 """
 
 import base64
 import json
+import re
 import sys
 
+from . import manage
 from .asking import Asked, add_url, answers, manager, pairs
 from .usage import UsageError
 
 NUMBERS = ("delivery_mode", "priority", "timestamp")
 COUNT_MAX = 1000000
 DEFAULT = "amq.default"
+URL = re.compile(r"(amqps?|serial)://")
 
 
 def count(text):
@@ -32,13 +35,24 @@ def add_publish(parser):
     """The arguments of `publish`."""
     parser.add_argument("exchange", metavar="EXCHANGE", help=f'"" or {DEFAULT} is the default exchange')
     parser.add_argument("key", metavar="KEY", help="the routing key; of the default exchange a queue's name")
+    parser.add_argument("text", nargs="?", metavar="BODY", help="the body (default: standard input)")
     body = parser.add_mutually_exclusive_group()
-    body.add_argument("--body", metavar="TEXT", help="the body (default: standard input)")
+    body.add_argument("--body", metavar="TEXT", help="the same, for one that begins as a broker's URL")
     body.add_argument("--file", metavar="FILE", help="a file with the body")
     parser.add_argument("--property", action="append", default=[], metavar="NAME=VALUE", help="as delivery_mode=2, content_type=text/plain")
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header; the value is JSON, or else a text")
     parser.add_argument("--count", type=count, default=1, metavar="N", help="publish it so often (default 1)")
     add_url(parser)
+
+
+def settle_places(options):
+    """Of two last words, both of which may be left out, the first is the URL where it is alone and looks like one. Raises UsageError."""
+    if options.text is not None and options.url == manage.URL_DEFAULT and URL.match(options.text):
+        options.text, options.url = None, options.text
+    if options.text is not None:
+        if options.body is not None or options.file is not None:
+            raise UsageError(f"the body is given twice: {options.text!r}, and by --body or --file")
+        options.body = options.text
 
 
 def body_of(options):
@@ -69,6 +83,7 @@ def properties_of(options):
 
 def publish(options):
     """Publish a message, `count` times."""
+    settle_places(options)
     body, properties = body_of(options), properties_of(options)
     exchange = "" if options.exchange == DEFAULT else options.exchange
     with Asked(options.url) as client:
@@ -93,18 +108,27 @@ def get(options):
     """Show messages."""
     if options.take:
         with Asked(options.url) as client:
-            for _ in range(options.count):
+            for number in range(options.count):
                 message = client.get(options.queue)
                 if message is None:
+                    tell_empty(options.queue, number)
                     break
                 tell(shown(message), bytes(message.body), options.json)
                 sys.stdout.flush()  # before the broker forgets it
                 client.ack(message)
         return
     with manager(options.url) as asked:
-        for row in asked.ask("look", queue=options.queue, count=min(options.count, 100))["messages"]:
+        rows = asked.ask("look", queue=options.queue, count=min(options.count, 100))["messages"]
+        tell_empty(options.queue, len(rows))
+        for row in rows:
             body = base64.b64decode(row.pop("payload"))
             tell(row, body, options.json)
+
+
+def tell_empty(queue, number):
+    """Say that there is nothing to show, where there was nothing: `number` messages have been."""
+    if number == 0:
+        print(f"leveret get: queue {queue!r} has no message that is ready", file=sys.stderr)
 
 
 def shown(message):

@@ -53,6 +53,7 @@ ADVICE = (
         "",
         "Name max-connections and max-channels (of a user) or max-queues (of the virtual host), with a number; below 0 is no limit.",
     ),
+    ("core/access/rabbit_hashes.py", "", "Give the user a new password: `leveret password` hashes it."),
     ("core/access/client_", "", "Name PLAIN, ANONYMOUS, EXTERNAL or SCRAM-SHA-256, which needs a nonce."),
     (
         "core/access/topic_permissions.py",

@@ -98,6 +98,9 @@ def bound(verb):
     def act(options):
         given = pairs(options.argument)
         with Asked(options.url) as client:
+            if verb == "unbind":  # 0-9-1 takes away what is not there without a word
+                client.exchange_declare(options.source, passive=True)
+                (client.exchange_declare if options.to_exchange else client.queue_declare)(options.destination, passive=True)
             if options.to_exchange:
                 request(client, "exchange_" + verb, 0, options.destination, options.source, options.key, False, given)
             else:

@@ -2,7 +2,7 @@
 
     pbkdf2-sha256$ROUNDS$SALT$KEY     PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2), salt and key in base64
     base64(salt, SHA-256)             RabbitMQ's rabbit_password_hashing_sha256: 4 octets of salt, then the hash of salt and password;
-                                      _sha512 and _md5 alike, told by their size. Taken over, never made: quick to guess
+                                      of SHA-512 and MD5: rabbit_hashes.py. Taken over, never made: quick to guess
 
 The PBKDF2 key is SCRAM's SaltedPassword (RFC 5802 section 3), so one stored text serves every mechanism: it is worth a password to who
 steals it and must be kept as one. Where the interpreter has PBKDF2 built in it is one call; elsewhere in slices, so that a log-in on a
@@ -12,14 +12,16 @@ board does not delay other connections. A password stands for its UTF-8 octets; 
 import binascii
 import hashlib
 
+from ..parts import part
 from ..shim import const, pbkdf2_sha256
+
+if False:  # for the type checker alone
+    from typing import Any
 
 PREFIX = "pbkdf2-sha256$"
 SALT_SIZE = 16
 KEY_SIZE = 32
 ROUNDS_MAX = 1 << 24
-
-RABBIT_HASHES = {16: "md5", 32: "sha256", 64: "sha512"}  # size of a digest: its function in hashlib
 
 _SLICE = const(32)  # rounds of one `work` without a built-in PBKDF2: about 20 ms of a Pico
 _RABBIT_SALT_SIZE = const(4)
@@ -127,19 +129,13 @@ class Pbkdf2:
 
 
 class Rabbit:
-    """A stored hash of RabbitMQ: four octets of salt, and the digest of salt and password. Its size says of which algorithm it is. Raises
-    ValueError where this interpreter has not got that."""
+    """A stored hash of RabbitMQ."""
+
+    algorithm = "rabbit_password_hashing_sha256"
 
     def __init__(self, salt, digest):
         self.salt = salt
         self.key = digest
-        name = RABBIT_HASHES[len(digest)]
-        self.algorithm = "rabbit_password_hashing_" + name
-        try:
-            self.made = getattr(hashlib, name)
-            self.made(b"")
-        except Exception:  # MicroPython has two of them, and a machine may forbid MD5
-            raise ValueError("there is no %s on this machine to check a password by" % name) from None
 
     def text(self):
         """The hash as text, as RabbitMQ's definitions have it."""
@@ -147,7 +143,7 @@ class Rabbit:
 
     def check(self, password):
         """A Check of a password (bytes)."""
-        return Check(self.key, Salted(self.made(self.salt + password).digest()))
+        return Check(self.key, Salted(hashlib.sha256(self.salt + password).digest()))
 
 
 class Salted:
@@ -205,6 +201,10 @@ def stored(text):
             raise ValueError("a PBKDF2 hash has a salt and a key of %d octets" % KEY_SIZE)
         return Pbkdf2(salt, rounds, key)
     octets = from_base64(text)
-    if len(octets) - _RABBIT_SALT_SIZE not in RABBIT_HASHES:
+    made: "Any" = Rabbit
+    if len(octets) != _RABBIT_SALT_SIZE + KEY_SIZE:
+        further = part("access.rabbit_hashes")
+        made = None if further is None else further.of_size(len(octets) - _RABBIT_SALT_SIZE)
+    if made is None:
         raise ValueError("a password hash is %sROUNDS$SALT$KEY, or 20, 36 or 68 octets in base64 as RabbitMQ writes it" % PREFIX)
-    return Rabbit(octets[:_RABBIT_SALT_SIZE], octets[_RABBIT_SALT_SIZE:])
+    return made(octets[:_RABBIT_SALT_SIZE], octets[_RABBIT_SALT_SIZE:])

@@ -11,7 +11,9 @@ from ..errors import NOT_ALLOWED, PRECONDITION_FAILED, ProtocolError
 CONNECTIONS, QUEUES = NAMES = "max-connections", "max-queues"
 CLUSTER_NAME, CLUSTER_ID, CLUSTER_TAGS = "cluster_name", "internal_cluster_id", "cluster_tags"
 
-GLOBAL, LIMITS = "global parameter", "vhost limits"  # kinds in the log (log/definition_records.py)
+PART = "broker.parameters"  # what of the log this file restores, behind all queues (log/definition_records.py)
+GLOBAL, LIMITS = "global parameter\n", "vhost limits"  # names there: the first with the parameter's behind it
+NAME_SIZE_MAX = 255 - len(GLOBAL)
 LIMITS_NAME = "limits"  # the one name of the component vhost-limits
 
 
@@ -32,14 +34,15 @@ class Parameters:
     def put(self, name, value):
         """Add or replace a global parameter. Raises ProtocolError."""
         broker = self.broker
-        if not 0 < len(name.encode("utf-8")) <= min(broker.limits.name_size_max, 255):
-            bad("the name of a global parameter has 1 to %d octets" % min(broker.limits.name_size_max, 255))
+        size_max = min(broker.limits.name_size_max, NAME_SIZE_MAX)
+        if not 0 < len(name.encode("utf-8")) <= size_max:
+            bad("the name of a global parameter has 1 to %d octets" % size_max)
         if name == CLUSTER_NAME and not isinstance(value, str):
             bad("%s is not a text" % CLUSTER_NAME)
         broker.topology.check_size([value])
         if name not in self.rows:
             self.check_count()
-        define(broker, {"kind": GLOBAL, "name": name, "value": value})
+        define(broker, definition(GLOBAL + name, value))
         self.rows[name] = value
         self.name_cluster()
 
@@ -47,7 +50,7 @@ class Parameters:
         """Remove a global parameter; false when there is none of this name."""
         if name not in self.rows:
             return False
-        define(self.broker, {"gone": GLOBAL, "name": name})
+        define(self.broker, {"gone": "kept", "name": GLOBAL + name})
         del self.rows[name]
         self.name_cluster()
         return True
@@ -66,9 +69,9 @@ class Parameters:
         if limits and not self.limits:
             self.check_count()
         if limits:
-            define(self.broker, {"kind": LIMITS, "name": LIMITS_NAME, "value": limits})
+            define(self.broker, definition(LIMITS, limits))
         elif self.limits:
-            define(self.broker, {"gone": LIMITS, "name": LIMITS_NAME})
+            define(self.broker, {"gone": "kept", "name": LIMITS})
         self.limits = dict(limits)
 
     def check_connection(self, connection):
@@ -102,9 +105,9 @@ class Parameters:
         """All definitions for the log (log/definition_records.py); others may change some between two of them."""
         for name in list(self.rows):
             if name in self.rows:
-                yield {"kind": GLOBAL, "name": name, "value": self.rows[name]}
+                yield definition(GLOBAL + name, self.rows[name])
         if self.limits:
-            yield {"kind": LIMITS, "name": LIMITS_NAME, "value": self.limits}
+            yield definition(LIMITS, self.limits)
 
 
 def of(broker):
@@ -130,12 +133,18 @@ def cluster_id(broker):
     return value_of(broker, CLUSTER_ID, str, "rabbitmq-cluster-id-" + broker.name)
 
 
-def restore(broker, definition):
+def definition(name, value):
+    """One as the log has it."""
+    return {"kind": "kept", "part": PART, "name": name, "value": value}
+
+
+def restore(broker, logged):
     """Put one of the log back."""
-    if definition["kind"] == GLOBAL:
-        of(broker).put(definition["name"], definition["value"])
+    name, value = logged["name"], logged["value"]
+    if name == LIMITS:
+        of(broker).put_limits(value)
     else:
-        of(broker).put_limits(definition["value"])
+        of(broker).put(name[len(GLOBAL) :], value)
 
 
 def define(broker, definition):

@@ -7,10 +7,6 @@ from ..errors import NOT_IMPLEMENTED, PRECONDITION_FAILED, RESOURCE_ERROR, Proto
 from ..parts import needed
 from ..queue import rules
 
-PARAMETERS = ("global parameter", "vhost limits")
-# The kinds in the order in which they are made again; limits last: they end nothing that is there.
-ORDER = ("no-guest", "user", "policy", "operator policy", "exchange", "queue", "binding", "kept", "kept part") + PARAMETERS
-
 
 def exchange_definition(exchange):
     """A durable exchange."""
@@ -133,7 +129,7 @@ def restore(broker, definitions, nobody, faults, watch):
     """
     by_id: dict = {}
     loose: list = []
-    for kind in ORDER:
+    for kind in ("no-guest", "user", "policy", "operator policy", "exchange", "queue", "binding", "kept", "kept part"):
         for each in of_kind(definitions, kind):
             try:
                 restore_one(broker, each, nobody, by_id, loose, watch)
@@ -163,8 +159,6 @@ def restore_one(broker, each, nobody, by_id, loose, watch):
             (broker.unrestored if waits_for_other(broker, each) else loose).append(each)
     elif kind in ("kept", "kept part"):
         needed(each["part"], "what peers left").restore(broker, each)
-    elif kind in PARAMETERS:
-        needed("broker.parameters", "parameters").restore(broker, each)
     else:
         users.restore(broker, each)
 

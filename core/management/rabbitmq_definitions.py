@@ -29,8 +29,7 @@ SECTIONS = (
     "bindings",
 )  # in the order of loading
 
-RABBIT_HASHES = tuple(["rabbit_password_hashing_" + name for name in passwords.RABBIT_HASHES.values()])
-RABBIT_HASH = "rabbit_password_hashing_sha256"  # where none is named
+RABBIT_HASH = passwords.Rabbit.algorithm  # where none is named
 
 PARAMETERS = ("management.parameters", "parameters")  # the part that loads and shows them, and the word for them
 
@@ -158,11 +157,9 @@ def stored(item):
         return None
     if algorithm == passwords.Pbkdf2.algorithm:
         return passwords.stored(str(passwords.from_base64(written), "utf-8"))
-    if algorithm not in RABBIT_HASHES:
-        raise ValueError("this broker does not know the hashing algorithm '%s'" % algorithm)
     made = passwords.stored(written)
-    if made.algorithm in RABBIT_HASHES and made.algorithm != algorithm:
-        raise ValueError("its password_hash has the size of one of %s, not of %s" % (made.algorithm, algorithm))
+    if made.algorithm not in (algorithm, passwords.Pbkdf2.algorithm):
+        raise ValueError("its password_hash is one of %s, not of %s" % (made.algorithm, algorithm))
     return made
 
 
@@ -365,7 +362,7 @@ def a_user(user):
     algorithm, written = RABBIT_HASH, ""
     if user.stored is not None:
         algorithm, written = user.stored.algorithm, user.stored.text()
-        if algorithm not in RABBIT_HASHES:
+        if algorithm == passwords.Pbkdf2.algorithm:
             written = passwords.base64(written.encode("utf-8"))
     about = {"name": user.name, "password_hash": written, "hashing_algorithm": algorithm, "tags": list(user.tags)}
     about["limits"] = user.limits or {}

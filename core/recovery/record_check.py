@@ -26,8 +26,6 @@ FIELDS: dict = {
     "policy": {"name": str, "pattern": str, "definition": dict, "priority": int, "apply_to": str},
     "operator policy": {"name": str, "pattern": str, "definition": dict, "priority": int, "apply_to": str},
     "user": {"name": str, "password": str, "tags": list},
-    "global parameter": {"name": str, "value": object},
-    "vhost limits": {"name": str, "value": dict},
     "clock": {"name": str, "frames": list},
 }
 OF_REMOVAL: dict = {"queue": {"name": str, "id": int}, "binding": FIELDS["binding"]}

@@ -64,7 +64,7 @@ def test_a_queue_is_made_bound_published_to_looked_at_and_deleted(leveret):
     status, output, _ = leveret("get", "q 1", "--take")
     assert (status, output.splitlines()[1]) == (0, "21.5") and 'exchange "e" routing_key "a.b"' in output
     assert leveret("purge", "q 1") == (0, "2 messages purged\n", "")
-    assert leveret("get", "q 1", "--take") == done
+    assert leveret("get", "q 1", "--take")[:2] == (0, "")
     assert leveret("delete", "queue", "q 1", "--if-empty") == (0, "deleted with 0 messages\n", "")
     assert leveret("delete", "queue", "q 1") == (1, "", "leveret delete: NOT_FOUND - no queue 'q 1' in vhost '/'\n")
     assert leveret("delete", "exchange", "e") == done
@@ -175,7 +175,9 @@ def test_connections_are_closed_with_a_reason(leveret, broker):
     "arguments, words",
     [
         (("declare", "queue", "q", "extra"), "leveret declare: unrecognized arguments: "),
-        (("publish", "", "q", "body"), "leveret publish --help"),
+        (("publish", "", "q", "body", "more"), "unrecognized arguments: "),
+        (("publish", "", "q", "body", "--body", "again"), "the body is given twice: 'body'"),
+        (("publish", "", "q", "body", "--file", "/none"), "the body is given twice: 'body'"),
         (("declare", "queue"), "is no URL"),
         (("declare", "queue", "q", "--type", "odd"), "invalid choice: 'odd'"),
         (("declare", "queue", "q", "-a", "x"), "'x' is not NAME=VALUE"),
@@ -196,10 +198,109 @@ def test_mistakes_are_one_sentence_and_exit_status_2(leveret, arguments, words):
     assert status == 2 and words in told and told.count("\n") == 1, told
 
 
-def test_no_broker_is_exit_status_1(leveret):
-    for arguments in (("purge", "q"), ("users", "list"), ("top", "--once"), ("drain",), ("reload",)):
-        status, output, told = leveret(*arguments, url="amqp://127.0.0.1:1")
-        assert (status, output) == (1, "") and told.startswith(f"leveret {arguments[0]}: ") and told.count("\n") == 1, told
+# Each command that asks a broker.
+ASKING = """
+status|list queues|list connections|top --once|declare queue q|declare exchange e|delete queue q|delete exchange e|bind amq.direct q
+unbind amq.direct q|publish amq.direct k body|get q|get q --take|purge q|close connection x|close user x|users list|users remove x
+users grant x|policy list|policy set p ^x {"max-length":1}|policy clear p|drain|trace on|reload|branches list
+"""
+ASKING = [line.split() for line in ASKING.strip().replace("\n", "|").split("|")]
+RIGHTS = """
+[[user]]
+name = "bare"
+password = "bare"
+configure = ""
+write = ""
+read = ""
+[[user]]
+name = "seer"
+password = "seer"
+tags = ["management"]
+"""
+
+
+def is_refused(outcome, command, words):
+    """One sentence that begins with the command, nothing on standard output, exit status 1."""
+    status, output, told = outcome
+    assert (status, output) == (1, "") and told.startswith(f"leveret {command}: ") and told.count("\n") == 1, outcome
+    assert re.search(words, told), told
+
+
+@pytest.mark.parametrize("arguments", ASKING, ids=" ".join)
+def test_no_broker_is_exit_status_1(leveret, arguments):
+    is_refused(leveret(*arguments, url="amqp://127.0.0.1:1"), arguments[0], "no broker answers at 127.0.0.1:1: ")
+
+
+def test_who_may_not_hears_so_and_no_more(leveret, tmp_path):
+    """Of every command: without permissions, without a tag, and with a wrong password."""
+    (tmp_path / "leveret.toml").write_text(RIGHTS)
+    server = Serve("--listen", "amqp://127.0.0.1:0", "--config", str(tmp_path / "leveret.toml"))
+    try:
+        for arguments in ASKING:
+            outcome = leveret(*arguments, url=f"amqp://seer:seer@127.0.0.1:{server.port}")
+            is_refused(outcome, arguments[0], "refuses the log-in: 530 NOT_ALLOWED - access to vhost '/' refused for user 'seer'")
+            outcome = leveret(*arguments, url=f"amqp://bare:bare@127.0.0.1:{server.port}")
+            is_refused(outcome, arguments[0], "refused for user 'bare'|no (queue|exchange) '[qe]'")
+        outcome = leveret("status", url=f"amqp://bare:wrong@127.0.0.1:{server.port}")
+        is_refused(outcome, "status", "refuses the log-in: 403 ACCESS_REFUSED")
+        assert "wrong" not in outcome[2]
+    finally:
+        assert server.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("bind", "amq.direct", "none"), "no queue 'none' in vhost '/'"),
+        (("bind", "none", "none", "--to-exchange"), "no exchange 'none' in vhost '/'"),
+        (("unbind", "amq.direct", "none"), "no queue 'none' in vhost '/'"),
+        (("unbind", "none", "none"), "no exchange 'none' in vhost '/'"),
+        (("delete", "queue", "none"), "no queue 'none' in vhost '/'"),
+        (("delete", "exchange", "none"), "no exchange 'none' in vhost '/'"),
+        (("purge", "none"), "no queue 'none' in vhost '/'"),
+        (("get", "none"), "no queue 'none' in vhost '/'"),
+        (("get", "none", "--take"), "no queue 'none' in vhost '/'"),
+        (("publish", "none", "k", "body"), "no exchange 'none' in vhost '/'"),
+        (("publish", "", "none", "body"), "no queue for routing key 'none'"),
+        (("users", "remove", "none"), "there is no user 'none'"),
+        (("users", "grant", "none"), "there is no such user"),
+        (("policy", "clear", "none"), "'none'"),
+        (("policy", "set", "p", "(", '{"max-length":1}'), "regular expression"),
+        (("close", "user", "none"), "there is no connection of user 'none'"),
+        (("declare", "exchange", "e", "--type", "none"), "none"),
+    ],
+)
+def test_what_is_not_there_is_exit_status_1(leveret, arguments, words):
+    is_refused(leveret(*arguments), arguments[0], re.escape(words))
+
+
+def test_a_body_may_be_a_word_of_the_command_line(leveret, monkeypatch):
+    """Its last two words, body and URL, may each be left out."""
+    assert leveret("declare", "queue", "words") == (0, "", "")
+    assert leveret("publish", "", "words", "21.5") == (0, "", "")
+    assert leveret("publish", "", "words", "--body", "amqp://is.a/body") == (0, "", "")
+    assert leveret("publish", "", "words", "see http://here") == (0, "", "")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from standard input")))
+    assert leveret("publish", "", "words") == (0, "", "")
+    status, output, told = leveret("get", "words", "--count", "9", "--json")
+    assert [json.loads(line)["payload"] for line in output.splitlines()] == [
+        "21.5",
+        "amqp://is.a/body",
+        "see http://here",
+        "from standard input",
+    ]
+    assert (status, told) == (0, "")
+    leveret("delete", "queue", "words")
+
+
+def test_an_empty_queue_is_told_of(leveret):
+    assert leveret("declare", "queue", "hollow") == (0, "", "")
+    for more in ((), ("--take",), ("--json",)):
+        assert leveret("get", "hollow", *more) == (0, "", "leveret get: queue 'hollow' has no message that is ready\n")
+    assert leveret("publish", "", "hollow", "x") == (0, "", "")
+    status, output, told = leveret("get", "hollow", "--take", "--count", "5")
+    assert (status, told) == (0, "") and output.endswith("\nx\n")
+    leveret("delete", "queue", "hollow")
 
 
 def test_top_once_is_plain_text(leveret):

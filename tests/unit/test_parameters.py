@@ -138,10 +138,10 @@ def test_parameters_count_with_policies_and_a_log_that_fails_changes_nothing():
 def test_what_a_broken_log_says_of_them_is_described():
     broker, _ = durable_broker(MemoryStore())
     parameters.of(broker).put("one", 1)
-    broker.journal.define({"kind": "vhost limits", "name": "limits", "value": {"nosuch": 1}})
+    broker.journal.define(parameters.definition(parameters.LIMITS, {"nosuch": 1}))
     again = restarted(broker)
     assert again.parameters.rows == {"one": 1} and again.parameters.limits == {}
-    assert [each["kind"] for each in again.unrestored] == ["vhost limits"]
+    assert [each["name"] for each in again.unrestored] == [parameters.LIMITS]
 
 
 NO_CONNECTION = "access to vhost '/' refused for user 'guest': connection limit (2) is reached"
