@@ -341,6 +341,26 @@ def test_a_sensor_without_room_misses_messages_and_goes_on(board):
     assert (sensor.published, sensor.missed_count) == (2, 1) and broker.queues["sensors"].message_count() == 2
 
 
+def test_a_sensor_declares_its_queue_once_and_again_when_it_has_gone(board):
+    """Each message would take the heap of a declaration."""
+    broker = Broker(Limits(**BOARD), b"n")
+    declared, declare = [], broker.topology.declare_queue
+
+    def noted(owner, name, *given):
+        declared.append(name)
+        return declare(owner, name, *given)
+
+    broker.topology.declare_queue = noted
+    sensor = Sensor(broker, "greenhouse", {"every_ms": 100}, print, [])
+    for now in range(0, 1000, 100):
+        sensor.step(now)
+    assert declared == ["sensors"] and sensor.published == 10
+    broker.topology.delete_queue(nobody, "sensors", False, False)
+    for now in range(1000, 1300, 100):
+        sensor.step(now)
+    assert declared == ["sensors"] * 2 and broker.queues["sensors"].message_count() == 3
+
+
 @pytest.mark.parametrize(
     "given, said",
     [

@@ -81,6 +81,23 @@ def test_a_durable_subscription_stays_when_its_link_detaches_and_ends_when_it_cl
     assert peer.expect("detach")[1]["error"]["condition"] == "amqp:not-found"
 
 
+def test_who_may_configure_no_longer_closes_his_link_and_leaves_the_subscription():
+    """Closing the link of a durable subscription removes its queue, which takes the permission that made it (SPEC.md, permissions)."""
+    broker, peer = world()
+    lasting = {"address": "news", "capabilities": ["topic"], "durable": 2, "expiry_policy": "never"}
+    attach(peer, name="sub", **lasting)
+    user = peer.connection.user
+    user.permit(("^none$", ".*", ".*"))
+    peer.give(performative("detach", 0, handle=1, closed=True))
+    broker.run()
+    assert list(broker.queues) == ["subscription/unit/sub"]
+    user.permit((".*", ".*", ".*"))
+    again = Peer(broker)
+    attach(again, name="sub", **lasting)
+    detach(again)
+    assert broker.queues == {}
+
+
 def test_an_attach_without_a_source_asks_for_the_subscription_of_the_links_name():
     """JMS mapping, 8.8: so a client ends a subscription that it has no consumer of."""
     broker, peer = world()
