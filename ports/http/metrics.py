@@ -14,6 +14,7 @@ from typing import Any
 from ...core.broker import parameters
 from ...core.log import figures
 from ...core.management import overview, statistics
+from ...core.memory import layout
 from ...core.version import VERSION
 from .. import troubles
 from ..peers import channel_name
@@ -24,7 +25,7 @@ from .counts import of_broker
 from .views import COMPATIBLE
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
-AT_ONCE = 50  # lines that are made before others have their turn
+AT_ONCE = 100  # lines that are made before others have their turn
 PROTOCOL = {"protocol": "amqp"}  # all families of protocols together
 
 Labels = dict[str, str]
@@ -101,6 +102,8 @@ def labelled(labels: Labels) -> str:
 
 def escaped(text: str) -> str:
     """A label's value: backslash, quotation mark and line feed have a backslash before them."""
+    if "\\" not in text and '"' not in text and "\n" not in text:
+        return text
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
@@ -213,27 +216,49 @@ def of_leveret(call: Call, counters: dict[str, int]) -> Iterator[str]:
         yield from family("leveret_bridge_" + "".join(each if each.isalnum() else "_" for each in key), GAUGE, f"A bridge's {key}", samples)
 
 
-# Of single objects: (kind of object, name, words, value of (server, object))
+# Of single objects: (kind of object, name, words, value of (server, object)). A scrape asks thousands of objects for each: a value is one
+# call, a whole number, and makes nothing that is thrown away.
 
-Row = tuple[str, str, str, Callable[[Any, Any], float | None]]
-
-
-def figure(name: str) -> Callable[[Any, Any], float]:
-    """A queue's figure."""
-    return lambda server, queue: statistics.of_queue(queue)[name]
+Row = tuple[str, str, str, Callable[[Any, Any], int | None]]
 
 
-def session_figure(name: str) -> Callable[[Any, Any], float]:
-    """A session's figure."""
-    return lambda server, session: statistics.of_session(server.broker.tables, session)[name]
+def ready_of(server: Any, queue: Any) -> int:
+    """Ready messages."""
+    return int(queue.message_count())
 
 
-def messages_of(server: Any, queue: Any) -> float:
+def undone_of(server: Any, queue: Any) -> int:
+    """Messages that are delivered and not settled."""
+    return int(queue.unsettled_count())
+
+
+def messages_of(server: Any, queue: Any) -> int:
     """Ready and unsettled messages."""
     return int(queue.message_count() + queue.unsettled_count())
 
 
-def traffic_of(name: str) -> Callable[[Any, Any], float | None]:
+def octets_of(server: Any, queue: Any) -> int:
+    """Octets of the ready bodies, as core/management/statistics.py has them."""
+    return int(queue.size if queue.is_stream else queue.octets())
+
+
+def paged_of(server: Any, queue: Any) -> int:
+    """Messages that are only in the log."""
+    return 0 if queue.pages is None or queue.is_stream else int(queue.pages.count)
+
+
+def unsettled_of(server: Any, session: Any) -> int:
+    """Deliveries that are not settled, and what a get has taken."""
+    channels, handle = server.broker.tables.channels, session.handle
+    return int(channels[handle + layout.CHANNEL_UNSETTLED] + channels[handle + layout.CHANNEL_GOT])
+
+
+def prefetch_of(server: Any, session: Any) -> int:
+    """Most unsettled deliveries of all the channel's consumers."""
+    return max(int(server.broker.tables.channels[session.handle + layout.CHANNEL_PREFETCH]), 0)
+
+
+def traffic_of(name: str) -> Callable[[Any, Any], int | None]:
     """What the system has counted for a connection's socket; None: nothing."""
     return lambda server, connection: sockets.traffic(server.peers.stream_of(connection)).get(name)
 
@@ -241,28 +266,38 @@ def traffic_of(name: str) -> Callable[[Any, Any], float | None]:
 QUEUE, CONNECTION, CHANNEL = "queue", "connection", "channel"
 OBJECTS: dict[str, tuple[Row, ...]] = {
     "queue_coarse_metrics": (
-        (QUEUE, "queue_messages_ready", "Messages ready to be delivered to consumers", figure("ready")),
-        (QUEUE, "queue_messages_unacked", "Messages delivered to consumers but not yet acknowledged", figure("unsettled")),
-        (QUEUE, "queue_messages", "Sum of ready and unacknowledged messages", messages_of),
+        (QUEUE, "queue_messages_ready", "Messages ready to be delivered to consumers", ready_of),
+        (
+            QUEUE,
+            "queue_messages_unacked",
+            "Messages delivered to consumers but not yet acknowledged",
+            lambda server, queue: queue.unsettled_count(),
+        ),
+        (
+            QUEUE,
+            "queue_messages",
+            "Sum of ready and unacknowledged messages",
+            lambda server, queue: queue.message_count() + queue.unsettled_count(),
+        ),
     ),
     "queue_consumer_count": ((QUEUE, "queue_consumers", "Consumers on a queue", lambda server, queue: len(queue.consumers)),),
     "queue_metrics": (
-        (QUEUE, "queue_messages_bytes", "Size in bytes of ready messages", figure("octets")),
+        (QUEUE, "queue_messages_bytes", "Size in bytes of ready messages", octets_of),
         (
             QUEUE,
             "queue_messages_ram_bytes",
             "Octets of memory that a queue's messages take",
             lambda server, queue: statistics.octets_held(queue),
         ),
-        (QUEUE, "queue_messages_paged_out", "Messages that are only in the log", figure("in_log")),
+        (QUEUE, "queue_messages_paged_out", "Messages that are only in the log", paged_of),
     ),
     "connection_metrics": (
         (CONNECTION, "connection_channels", "Channels on a connection", lambda server, connection: len(connection.sessions())),
     ),
     "channel_metrics": (
         (CHANNEL, "channel_consumers", "Consumers on a channel", lambda server, session: len(session.consumers)),
-        (CHANNEL, "channel_messages_unacked", "Delivered but not yet acknowledged messages", session_figure("unsettled")),
-        (CHANNEL, "channel_prefetch", "Total limit of unacknowledged messages for all consumers on a channel", session_figure("prefetch")),
+        (CHANNEL, "channel_messages_unacked", "Delivered but not yet acknowledged messages", unsettled_of),
+        (CHANNEL, "channel_prefetch", "Total limit of unacknowledged messages for all consumers on a channel", prefetch_of),
     ),
 }
 OBJECTS["connection_coarse_metrics"] = (
@@ -278,21 +313,20 @@ def of_objects(call: Call, families: Iterable[Row], prefix: str) -> Iterator[str
     for kind, name, words, value in families:
         yield f"# TYPE {prefix}{name} {COUNTER if name.endswith('_total') else GAUGE}\n# HELP {prefix}{name} {words}\n"
         if kind == QUEUE:
+            begin = f'{prefix}{name}{{vhost="{escaped(broker.virtual_host)}",queue="'
             for queue in list(broker.queues.values()):
                 if broker.queues.get(queue.name) is queue:
-                    yield line(prefix + name, {"vhost": broker.virtual_host, "queue": queue.name}, value(server, queue))
+                    yield f'{begin}{escaped(queue.name)}"}} {value(server, queue)}\n'
             continue
+        begin = f'{prefix}{name}{{{kind}="'
         for connection in list(broker.connections):
             if connection.closed or connection.user is None:
                 continue
             if kind == CONNECTION:
-                yield line(prefix + name, {"connection": connection.name}, value(server, connection))
+                told = value(server, connection)
+                if told is not None:
+                    yield f'{begin}{escaped(connection.name)}"}} {told}\n'
                 continue
             for session in connection.sessions():
                 if not session.closing:
-                    yield line(prefix + name, {"channel": channel_name(session)}, value(server, session))
-
-
-def line(name: str, labels: Labels, told: float | None) -> str:
-    """A sample; "" where there is none."""
-    return "" if told is None else f"{name}{labelled(labels)} {number(told)}\n"
+                    yield f'{begin}{escaped(channel_name(session))}"}} {value(server, session)}\n'

@@ -10,7 +10,12 @@ import pytest
 from api import Api, Served, queue
 from prometheus_client.parser import text_string_to_metric_families
 
+from leveret.core.broker.broker import Broker
+from leveret.core.limits import Limits
+from leveret.core.outcomes import nobody
 from leveret.ports.http import metrics
+from leveret.ports.http.call import Call
+from leveret.ports.http.server import HttpServer
 
 # What RabbitMQ's public dashboard reads and this broker has; the rest is in ports/http/README.md.
 DASHBOARD = (
@@ -151,3 +156,17 @@ def test_lines_come_in_pieces_of_many():
     for count in (0, 1, metrics.AT_ONCE, metrics.AT_ONCE + 1):
         made = [piece.count(b"\n") for piece in metrics.pieces("line\n" for _ in range(count))]
         assert made == [metrics.AT_ONCE] * (count // metrics.AT_ONCE) + [count % metrics.AT_ONCE] * (count % metrics.AT_ONCE > 0)
+
+
+def test_a_scrape_goes_out_in_pieces_that_hold_nobody_up():
+    """However many objects there are, a piece is a hundred lines; a name with quotation marks, backslashes and line feeds is one label."""
+    broker = Broker(Limits())
+    names = ['a"b', "a\\b", *(f"q{number}" for number in range(300))]
+    for name in names:
+        broker.topology.declare_queue(nobody, name, False, False, False, False, {})
+    answer = metrics.per_object(Call(HttpServer(broker, b"secret"), None, None, "GET", b"/metrics/per-object", b"", b"", {}))
+    pieces = list(answer.body)
+    assert max(piece.count(b"\n") for piece in pieces) <= 2 * metrics.AT_ONCE  # a head is two lines
+    families = {family.name: family for family in text_string_to_metric_families(b"".join(pieces).decode())}
+    for name in ("rabbitmq_queue_messages_ready", "rabbitmq_queue_messages_paged_out", "rabbitmq_queue_consumers"):
+        assert [sample.labels["queue"] for sample in families[name].samples] == names
