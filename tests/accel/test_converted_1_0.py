@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from in_form import in_form
 from peer import Peer as Peer091
 from peer import content, new_broker
 from peer_1_0 import Peer, declare
@@ -79,13 +80,10 @@ def properties(chance):
 
 
 def ready(form=c_accel.Engine, **limits):
-    before, engine.chosen = engine.chosen, form
-    try:
+    with in_form(form):
         broker = new_broker(
             properties_size_max=4000, receive_buffer_size=16384, send_buffer_size=32768, frame_size_max=8192, arena_size=1 << 20, **limits
         )
-    finally:
-        engine.chosen = before
     declare(broker)
     broker.tick(0, 0)
     return broker

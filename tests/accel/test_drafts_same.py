@@ -5,6 +5,7 @@ import struct
 
 import pytest
 from draft_peer import Peer9a5, Peer9r1, bits, long, longlong, octet, short, word
+from in_form import in_form
 from peer import Peer as Peer091
 from peer import content, new_broker
 from test_told import headers, of_basic, some
@@ -24,13 +25,10 @@ def new(form, monkeypatch):
     """A broker; `frames`: without a hot path of drafts."""
     if form == "frames":
         monkeypatch.setattr(session, "part", lambda name: None)
-    before, engine.chosen = engine.chosen, FORMS[form]
-    try:
+    with in_form(FORMS[form]):
         return new_broker(
             properties_size_max=4000, receive_buffer_size=16384, send_buffer_size=32768, frame_size_max=8192, arena_size=1 << 20
         )
-    finally:
-        engine.chosen = before
 
 
 def pair(chance, name, version):

@@ -7,6 +7,7 @@ import random
 import socket
 
 import pytest
+from in_form import in_form
 from peer import assemble, content, decoded, encoded
 
 from leveret import c_accel
@@ -30,11 +31,8 @@ class World:
     """A broker behind a listener, driven step by step."""
 
     def __init__(self, form):
-        before, engine.chosen = engine.chosen, form
-        try:
+        with in_form(form):
             self.broker = Broker(Limits(**LIMITS), b"large")
-        finally:
-            engine.chosen = before
         self.broker.tick(clock.now_ms(), clock.seconds())
         self.loop = Loop(32, self.broker)
         self.address = self.loop.listen("127.0.0.1", 0, lambda stream: Connection(self.broker, stream.name, True))

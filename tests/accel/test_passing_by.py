@@ -5,6 +5,7 @@ Receivers get the same as from plain Python, in the same order, also behind a re
 import random
 
 import pytest
+from in_form import in_form
 from invariants import Steps
 from memory_store import PERSISTENT, MemoryStore, durable_broker
 from peer import Peer, assemble, content, encoded
@@ -31,11 +32,8 @@ NAMES = [name for name, _ in QUEUES[:5]]
 
 
 def new_broker_of(form, store, **limits):
-    before, engine.chosen = engine.chosen, form
-    try:
+    with in_form(form):
         return durable_broker(store, size_max=1 << 24, segment_size=1 << 16, **limits)[0]
-    finally:
-        engine.chosen = before
 
 
 class Side:

@@ -6,6 +6,7 @@ import random
 import re
 
 import pytest
+from in_form import in_form
 from invariants import Steps
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, content, encoded
@@ -40,11 +41,8 @@ BODIES = (b"", b"x", bytes(range(256)), b"y" * 5000, b"z" * 40000)
 
 
 def broker_of(form):
-    before, engine.chosen = engine.chosen, form
-    try:
+    with in_form(form):
         broker = Broker(Limits(arena_size=4 << 20, content_size_max=1 << 20, message_count_max=1024, entry_count_max=1024), b"same")
-    finally:
-        engine.chosen = before
     broker.tick(1, 1700000000)
     return broker
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from in_form import in_form
 from invariants import Steps
 from memory_store import MemoryStore
 from peer import Peer, content, encoded, new_broker
@@ -96,11 +97,8 @@ class Side:
 
     def __init__(self, form, durable=False, store=None, **limits):
         User.numbers = 0  # counted over all brokers of a process
-        before, engine.chosen = engine.chosen, form
-        try:
+        with in_form(form):
             self.broker = new_broker(**limits)
-        finally:
-            engine.chosen = before
         self.peers = []
         self.store = None
         if durable:

@@ -6,6 +6,7 @@ import os
 import random
 
 import pytest
+from in_form import in_form
 from invariants import check
 from memory_store import MemoryStore
 from peer import new_broker
@@ -114,8 +115,7 @@ class Side:
     """A broker in one form, with a peer."""
 
     def __init__(self, form, durable=False):
-        before, engine.chosen = engine.chosen, form
-        try:
+        with in_form(form):
             self.broker = new_broker(
                 content_size_max=3000,
                 properties_size_max=1500,
@@ -128,8 +128,6 @@ class Side:
             )
             if durable:
                 make_durable(self.broker, MemoryStore(), "each", 100, 65536, 1 << 16, 1 << 22)
-        finally:
-            engine.chosen = before
         for name, arguments in QUEUES:
             declare(self.broker, name, arguments)
         self.broker.tick(0, 0)

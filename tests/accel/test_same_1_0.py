@@ -11,6 +11,7 @@ import socket
 import struct
 
 import pytest
+from in_form import in_form
 from invariants import check
 from memory_store import MemoryStore
 from peer_1_0 import Peer, declare, new_broker, performative
@@ -93,8 +94,7 @@ class Side:
     """A broker in one form, with a peer of some kind."""
 
     def __init__(self, form, durable, kind=Peer):
-        before, engine.chosen = engine.chosen, form
-        try:
+        with in_form(form):
             self.broker = new_broker(
                 content_size_max=3000,
                 properties_size_max=1500,
@@ -107,8 +107,6 @@ class Side:
             )
             if durable:
                 make_durable(self.broker, MemoryStore(), "each", 100, 65536, 1 << 16, 1 << 22)
-        finally:
-            engine.chosen = before
         for name, arguments in QUEUES:
             declare(self.broker, name, arguments)
         self.broker.tick(0, 0)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from in_form import in_form
 from invariants import check
 from peer_1_0 import Peer, data, declare, new_broker, performative
 from test_same_1_0 import message
@@ -40,8 +41,7 @@ def some(chance, number):
 
 def read(form, filter_, settles, seed):
     """What a reader of a stream gets: (frames, queue, deliveries that it made in C)."""
-    before, engine.chosen = engine.chosen, form
-    try:
+    with in_form(form):
         broker = new_broker(
             content_size_max=3000,
             properties_size_max=1500,
@@ -52,8 +52,6 @@ def read(form, filter_, settles, seed):
             entry_count_max=4000,
             arena_size=1 << 20,
         )
-    finally:
-        engine.chosen = before
     declare(broker, "s", {"x-queue-type": "stream"})
     broker.tick(0, 1700000000)
     chance = random.Random(seed)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from in_form import in_form
 from peer import Peer as Peer091
 from peer import content, encoded, new_broker
 from peer_0_10 import Peer as Peer010
@@ -161,13 +162,10 @@ def of_basic(chance):
 
 
 def ready(form):
-    before, engine.chosen = engine.chosen, form
-    try:
+    with in_form(form):
         broker = new_broker(
             properties_size_max=4000, receive_buffer_size=16384, send_buffer_size=1 << 18, frame_size_max=8192, arena_size=1 << 20
         )
-    finally:
-        engine.chosen = before
     declare(broker)
     broker.tick(0, 0)
     return broker

@@ -6,6 +6,19 @@ from leveret.core.amqp_0_10 import frame, structs
 
 FILE = "file-properties"
 STREAM = "stream-properties"
+SMALL = 3000  # octets of a content that is an ordinary message
+LARGE = 30000  # of one that is larger than a message may be
+GIVEN = {
+    "content_type": "a/b",
+    "content_encoding": "gzip",
+    "headers": {"n": 1, "t": "x"},
+    "priority": 3,
+    "reply_to": "r",
+    "message_id": "an id",
+    "filename": "image.bin",
+    "timestamp": 1700000000,
+    "cluster_id": "here",
+}
 
 
 def content(title, body, given=None, struct=FILE, size=1000, number=0, **fields):

@@ -3,26 +3,12 @@
 from peer import Peer as Peer091
 from peer_0_10 import command, control
 from peer_1_0 import Peer as Peer10
-from peer_file import FILE, FilePeer, broker_of, content, octets
+from peer_file import FILE, GIVEN, LARGE, SMALL, FilePeer, broker_of, content, octets
 from test_older import Old, consumed, waited
 
 from leveret.core.amqp_0_9 import spec_0_8
 from leveret.core.amqp_0_10 import structs
 from leveret.core.staging import contents as staging
-
-SMALL = 3000  # octets of a content that is an ordinary message
-LARGE = 30000  # of one that is larger than a message may be
-GIVEN = {
-    "content_type": "a/b",
-    "content_encoding": "gzip",
-    "headers": {"n": 1, "t": "x"},
-    "priority": 3,
-    "reply_to": "r",
-    "message_id": "an id",
-    "filename": "image.bin",
-    "timestamp": 1700000000,
-    "cluster_id": "here",
-}
 
 
 def started(**given):

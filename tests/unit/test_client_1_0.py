@@ -1,6 +1,8 @@
 """The AMQP 1.0 client's connection: protocol headers, log-in, open, idle time-out and every way it ends (part 2, sections 2.2 and 2.4;
 part 5, section 5.3), as golden octets, and as a peer's octets in pieces of any size."""
 
+from test_client_connection import feed
+
 from leveret.core.access.client_login import mechanism
 from leveret.core.access.client_scram import Scram
 from leveret.core.amqp_1_0 import composites, frame
@@ -54,21 +56,6 @@ def says(performative, **fields):
     type_ = frame.SASL if performative.startswith("sasl-") else frame.AMQP
     given = {each.replace("_", "-"): fields[each] for each in fields if each != "payload"}
     return frame.write(type_, 0, composites.write(performative, given) + fields.get("payload", b""))
-
-
-def feed(client, octets, step=0):
-    """Give octets to the client, `step` at a time (0: as many as it takes)."""
-    at = 0
-    while at < len(octets):
-        view = client.writable()
-        size = min(len(view), len(octets) - at, step or len(octets))
-        assert size > 0 or client.closed
-        if client.closed:
-            return
-        target = view[0:size]
-        target[:] = octets[at : at + size]
-        client.received(size)
-        at += size
 
 
 def sent(client):

@@ -4,16 +4,15 @@ Content Header"), worked out by hand; then it meets the broker, whose reading of
 
 import struct
 
-from peer import new_broker
 from same_random import Random
 from test_client_connection import feed
 from test_client_older import Ear
+from test_client_older import Met as MetOlder
 
 from leveret.core.amqp_0_9.client.draft import Client9a5, Client9r1
 from leveret.core.amqp_0_9.client.draft_wire import Wire9a5, Wire9r1
 from leveret.core.amqp_0_9.drafts.family import families
 from leveret.core.errors import ProtocolError
-from leveret.ports.pipe import Pipe
 
 # "The Frame Header Wire Format": octet type, octet channel, short size, size-1 octets, frame-end. "Method Frame Body Wire Format": octet
 # class, octet method, two reserved octets. A long string of 0.9a5 has a short size ("Strings").
@@ -285,32 +284,17 @@ def test_a_broker_of_another_version():
         assert heard(client) == b"" and events.seen[0][:2] == ("ended", 0) and "not %s" % client.version in events.seen[0][2]
 
 
-class Met:
+class Met(MetOlder):
     """A client and a broker of this process, which serves the draft."""
 
     def __init__(self, kind, transactional=False, **given):
-        self.events = Ear()
-        self.client = kind(self.events, content_size_max=16384, send_size=4096, **given)
-        self.broker = new_broker()
-        self.pipe = Pipe(self.broker, self.client, "draft")
+        self.transactional = transactional
+        MetOlder.__init__(self, kind, content_size_max=16384, send_size=4096, **given)
+
+    def prepare(self):
         self.pipe.connection.families = families(self.client.version)
-        self.channel = self.client.channels[1]
-        if transactional:
+        if self.transactional:
             self.channel.transactional = True
-        self.go()
-        for asked in (self.channel.open, self.channel.access_request):
-            self.ask(asked)
-
-    def go(self):
-        while self.pipe.pump():
-            self.broker.run()
-
-    def ask(self, asked, *given, **named):
-        """A request; all that is reported until nothing moves."""
-        self.events.seen = []
-        assert asked(*given, **named)
-        self.go()
-        return self.events.seen
 
 
 def test_client_and_broker_meet():

@@ -156,9 +156,13 @@ class Met:
         self.broker = new_broker()
         self.pipe = Pipe(self.broker, self.client, "older")
         self.channel = self.client.channels[1]
+        self.prepare()
         self.go()
         for asked in (self.channel.open, self.channel.access_request):
             self.ask(asked)
+
+    def prepare(self):
+        """What goes before the first octet."""
 
     def go(self):
         while self.pipe.pump():

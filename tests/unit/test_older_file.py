@@ -2,22 +2,8 @@
 
 from old_file import FILE, FileOld, all_started, bodies, header, started
 from peer import Peer as Peer091
-from peer_file import FilePeer, octets
+from peer_file import GIVEN, LARGE, SMALL, FilePeer, octets
 from test_older import HEADERS
-
-SMALL = 3000  # octets of a content that is an ordinary message
-LARGE = 30000  # of one that is larger than a message may be
-GIVEN = {
-    "content_type": "a/b",
-    "content_encoding": "gzip",
-    "headers": {"n": 1, "t": "x"},
-    "priority": 3,
-    "reply_to": "r",
-    "message_id": "an id",
-    "filename": "image.bin",
-    "timestamp": 1700000000,
-    "cluster_id": "here",
-}
 
 
 def test_a_content_goes_in_and_out_with_all_its_properties():
