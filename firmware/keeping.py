@@ -54,7 +54,9 @@ def open_store(wanted):
 
 
 def keep(broker, wanted):
-    """Bring back what was kept, and keep from now on: (store, the report of the recovery). Raises StoreFailed, hardware.Absent."""
+    """Recover the queues and messages of the store, and keep new ones there: (store, the report of the recovery).
+
+    Raises StoreFailed, hardware.Absent."""
     try:
         store, size = open_store(wanted)
         segment_size = wanted.get("segment_size", max(SEGMENT_SIZE_MIN, size // SEGMENTS))

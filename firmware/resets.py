@@ -26,7 +26,7 @@ CAUSES = (
 
 
 def cause():
-    """What module machine says of the last reset, as a sentence."""
+    """A sentence with the cause of the last reset, by the module machine."""
     try:
         import machine
 
@@ -40,7 +40,7 @@ def cause():
 
 
 def lines(path=PATH):
-    """What is kept, the oldest first."""
+    """The lines of the file, the oldest first."""
     try:
         with open(path) as file:
             return [line for line in file.read().split("\n") if line]

@@ -17,7 +17,7 @@ CLASSES = {"direct": "destination", "topic": "wildname"}  # types of exchanges a
 
 
 class ConnectionOfDraft(ConnectionOlder):
-    """What both share."""
+    """The common part of the connections of both drafts."""
 
     def qos(self, prefetch_count: int, global_: bool = False) -> None:
         """Allow later consumers at most so many unacknowledged deliveries."""

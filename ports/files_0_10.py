@@ -135,7 +135,7 @@ def send(
 
 
 def place(path: str, name: str) -> str:
-    """Where a file that was sent as `name` is put: `path`, or in it where it is a folder."""
+    """The path for a file that was sent as `name`: `path` itself, or a file in `path` where that is a folder."""
     if not os.path.isdir(path):
         return path
     base = os.path.basename(name)
@@ -196,7 +196,7 @@ class Part:
         self.shown(self.at, self.size)
 
     def whole(self, properties: "dict[str, Any]", redelivered: bool) -> bool:
-        """All of it has come: false when it is not what was sent."""
+        """The last octet has come: false when the file differs from the one that was sent."""
         os.fsync(self.file.fileno())
         self.file.close()
         said = (properties.get("headers") or {}).get(CHECKSUM)

@@ -29,7 +29,7 @@ REASON_MAX = 200
 
 
 class Port(Protocol):
-    """What the requests need of the process."""
+    """The functions of the process that the requests call."""
 
     def drain(self) -> None:
         """No client comes in any more."""

@@ -32,7 +32,7 @@ def add_arguments(parser):
 
 
 def first_octets(stream, timeout_ms):
-    """What the broker answers to the header of 0-9-1, at most as much as says what it is."""
+    """The broker's first octets behind the header of 0-9-1: START_SIZE of them, which tell a broker of 0-9-1 from others, or fewer."""
     poll = select.poll()
     poll.register(stream.pollable, select.POLLIN | select.POLLOUT)
     started = now_ms()

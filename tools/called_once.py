@@ -160,7 +160,7 @@ def first_of(statement):
 
 
 class Renamed(ast.NodeTransformer):
-    """What stands for names: `new`: {name: node}."""
+    """Replaces names by nodes: `new` is {name: node}."""
 
     def __init__(self, new):
         self.new = new

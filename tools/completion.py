@@ -208,7 +208,7 @@ def zsh(commands):
 
 
 def quoted_message(option):
-    """What zsh shows where it has no words: the placeholder."""
+    """The placeholder of an argument, which zsh shows where it has no words."""
     return "'" + option.value.replace("'", "'\\''") + "'"
 
 

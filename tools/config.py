@@ -363,7 +363,7 @@ def user(path, table, limits, host=None):
 
 
 def remarks(path):
-    """Sentences about what a checked file has that is taken, and may not do what was meant."""
+    """Sentences about settings of a checked file that are valid, and may not do what their author meant."""
     said = []
     for table in read(path).get("user", []):
         name = table["name"]

@@ -93,7 +93,7 @@ def document_of(items, host):
 
 
 def export_to(path, manager):
-    """Write a broker's definitions; sentences about what was left out."""
+    """Write a broker's definitions to a file: sentences about the parts that were left out."""
     _, items = manager.pages("definitions")
     host = manager.ask("overview")["overview"].get("virtual_host", "/")
     text = json.dumps(document_of(items, host), indent=2, ensure_ascii=False) + "\n"
@@ -115,7 +115,7 @@ def export_to(path, manager):
 
 def import_from(document, manager, host=None):
     """Send the definitions of a virtual host (None: of the broker's) in portions that the broker takes: (items loaded by section, sentences
-    about what was left out)."""
+    about the parts left out)."""
     overview = manager.ask("overview")["overview"]
     host = overview.get("virtual_host", "/") if host is None else host
     sentences = rabbitmq_definitions.left_out(document, host)

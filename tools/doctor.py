@@ -114,7 +114,7 @@ def serving(path):
 
 
 def of_configuration(path):
-    """The file as `leveret serve --config` would read it, and what is taken in it but wants a thought."""
+    """The file as `leveret serve --config` would read it, and its valid settings that an operator should think about."""
     options = serving(path)
     try:
         addresses, limits, others = serve.settings(options)
@@ -240,7 +240,7 @@ def of_log(store, directory):
 
 
 def of_broker(url):
-    """What a running broker says of itself."""
+    """The findings about a running broker, from its overview."""
     try:
         with manage.Manager(url) as manager:
             first, items = manager.pages("overview")

@@ -206,7 +206,7 @@ class Fleet:
 
 
 def errors():
-    """What a port, or what answers there, does."""
+    """The errors of a port, or of the device that answers there."""
     from .flash_board import BoardFailed, PortFailed
 
     return PortFailed, BoardFailed

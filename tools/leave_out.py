@@ -69,7 +69,7 @@ class File:
         return set().union(*[each.read for each in self.left()])
 
     def named(self):
-        """All names that what is left names."""
+        """All names that occur in the code that stays."""
         read = self.read()
         named = set().union(*[each.named - {around.name for around in each.within} for each in self.left()])
         return named | {alias.name for node in self.imports for alias in node.names if self.is_needed(alias, read)}
@@ -105,7 +105,7 @@ class File:
         return "\n".join(lines)
 
     def cut_from(self, lines, block):
-        """Cut what is left out from the lines of a block, which keeps a statement."""
+        """Cut the statements that are left out from the lines of a block; the block keeps one statement at least."""
         going = [node for node in block if node in self.left_out]
         for node in going:
             is_last = node is going[-1] and all(other in self.left_out or is_docstring(other) for other in block)

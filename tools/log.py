@@ -344,7 +344,7 @@ def text(octets):
 
 
 def compact(store, directory):
-    """Write what is wanted anew, then remove what was there."""
+    """Write the wanted records to new segments, then remove the old ones."""
     wanted = Wanted(store)
     if wanted.contents.damages or wanted.contents.noted is None:
         raise LogFailed(

@@ -39,7 +39,7 @@ def command_lines(command):
 
 
 def told(name):
-    """What a command's file says at its begin, in paragraphs; examples and tables as they stand."""
+    """The docstring of a command's file, in paragraphs; examples and tables as they stand."""
     module = importlib.import_module("leveret.tools." + cli.TOGETHER.get(name, name))
     lines = [".SH DESCRIPTION"]
     for paragraph in (module.__doc__ or "").strip().split("\n\n"):

@@ -105,7 +105,7 @@ class OperatorLog:
         self.peer(sentence, WARNING if is_fault else INFO)
 
     def tick(self):
-        """Time passes: tell what was left out."""
+        """Time passes: tell how many sentences were left out."""
         now = self.clock()
         for level, share in self.shares.items():
             count = share.owed(now)

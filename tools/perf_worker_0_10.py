@@ -187,7 +187,7 @@ def open_side(settings, number):
 
 
 class Declaring:
-    """What `leveret perf` asks of a broker that speaks no 0-9-1, by the names of ports/client.py."""
+    """The declarations of `leveret perf` at a broker that speaks no 0-9-1, by the names of ports/client.py."""
 
     def __init__(self, url):
         self.connection = connect(url)

@@ -115,7 +115,7 @@ class Side10(perf_worker.Side):
         return end
 
     def flow(self, fields):
-        """What the broker takes."""
+        """A flow has come: the credit that the broker gives."""
 
     def say(self, name, fields):
         """Send a performative."""

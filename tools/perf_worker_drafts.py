@@ -49,7 +49,7 @@ class TemplatesOfDraft(TemplatesOlder):
 
 
 class Reading(perf_worker.Side):
-    """What reads a draft's frames. `wire`: the draft's."""
+    """A reader of a draft's frames. `wire`: the draft's."""
 
     wire: Any
 

@@ -191,7 +191,7 @@ class File:
         return self.names[2]
 
     def without_types(self, text):
-        """The source, and the tree, without what is there for the type checker alone (`if False:` at its head)."""
+        """The source, and the tree, without the statements for the type checker alone (`if False:` at its head)."""
         lines = text.split("\n")
         for node in self.tree.body[:]:
             if isinstance(node, ast.If) and isinstance(node.test, ast.Constant) and node.test.value is False and not node.orelse:
@@ -205,7 +205,7 @@ class File:
         return "/".join(folders + (node.module.split(".") if node.module else []))
 
     def imports_of(self, path):
-        """The imports that are of a source, or of something in it."""
+        """The imports of a source as a module, or of a name in it."""
         here = path[:-3]
         folder, name = here.rsplit("/", 1)
         return [

@@ -84,7 +84,7 @@ class Reload:
 
     @staticmethod
     def waiting(settings):
-        """What [limits] has for a start, of config.read_at_start's settings."""
+        """The names in [limits] that wait for the next start, of config.read_at_start's settings."""
         return {name: value for name, value in (settings["limits"] or {}).items() if name not in LIVE}
 
     def refuse(self, error):

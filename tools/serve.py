@@ -150,7 +150,7 @@ class Server:
         self._told = {}  # what was said last about a line that is in trouble
 
     def keep(self, chosen):
-        """Keep messages as `chosen` (a data.Data) says, beginning with what is there. Raises data.DataFailed."""
+        """Keep messages as `chosen` (a data.Data) says, beginning with the messages in its directory. Raises data.DataFailed."""
         self.store, report = chosen.open(self.broker)
         self.loop.watch(self.store)
         say(report)

@@ -19,7 +19,7 @@ def meant(name, names):
 
 
 def told(look, *given, **place):
-    """What `look` (a Table's `check` or `full`, ports/settings.py) returns. Raises UsageError."""
+    """The answer of `look` (a Table's `check` or `full`, ports/settings.py), its ValueError as a UsageError. Raises UsageError."""
     try:
         return look(*given, **place)
     except ValueError as error:

@@ -49,7 +49,7 @@ def years(store, flash_size, messages=1.0):
 
 
 def lost(store):
-    """What a power cut costs, in words."""
+    """The loss at a power cut, in words."""
     sync = store.get("sync", EACH)
     if sync == NONE:
         return "everything since the last segment was full"

@@ -36,7 +36,7 @@ class Web:
         return self.serving.loop.listen(place.host, place.port, self.server.accept, make_stream)
 
     def secured(self, place):
-        """What makes a stream with TLS. Raises ListenFailed."""
+        """A maker of streams with TLS. Raises ListenFailed."""
         from leveret.ports.tls import TlsStream
 
         certificates = self.serving.certificates_of(place)

@@ -24,7 +24,7 @@ LATER_MS = 1000  # `tend` checks connect_seconds first: it knows which answer is
 
 
 def guarded(client: "Any", method: "Callable[[Any, int], None]", given: int) -> None:
-    """Call a client's method, whose errors end this connection alone, and neither the loop nor a broker in it."""
+    """Call a client's method. Its errors end this connection alone: the loop, and a broker in this process, go on."""
     try:
         method(client, given)
     except Exception as error:  # an error of our own costs this connection alone

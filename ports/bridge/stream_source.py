@@ -77,7 +77,7 @@ class StreamSource(Side):
         return self.keeper.ask(self._request(0), self._first_facts)
 
     def _first_facts(self, answer: "dict[str, Any]") -> None:
-        """What the stream has: where to go on."""
+        """The stream's first facts have come: decide at which offset the bridge goes on."""
         if not answer["ok"]:
             self.cut(answer["error"])
             return

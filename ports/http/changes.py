@@ -38,7 +38,7 @@ ACKMODES = {
 
 
 def new_or_not(call: Call, is_new: bool) -> Answer:
-    """201 for what is made, 204 for what was there."""
+    """The answer to a PUT: 201 for a new object, 204 for one that was there."""
     return Answer(201 if is_new else 204, number=call.server.promised())
 
 

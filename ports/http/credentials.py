@@ -142,7 +142,7 @@ class Sessions:
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a token."""
+    """The digest of a token, which the server keeps in place of the token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 

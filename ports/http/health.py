@@ -23,12 +23,12 @@ PROTOCOL = {"amqps": "amqp/ssl"}
 
 
 def ok(**more: Any) -> Answer:
-    """It is well."""
+    """The answer of a check that passed."""
     return answers.of({"status": "ok", **more})
 
 
 def failed(reason: str, **more: Any) -> Answer:
-    """It is not."""
+    """The answer of a check that failed."""
     return Answer(503, written({"status": "failed", "reason": reason, **more}))
 
 

@@ -45,7 +45,7 @@ class Held:
         self.resize(size)
 
     def resize(self, size: int) -> None:
-        """It holds so many now."""
+        """Count this many octets as held, in place of those before."""
         self.server.body_size += size - self.size
         self.size = size
 

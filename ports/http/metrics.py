@@ -120,7 +120,7 @@ def one(value: float, **labels: str) -> list[Sample]:
 
 
 def identity(call: Call) -> Iterator[str]:
-    """Who it is: what RabbitMQ's dashboards join everything with."""
+    """The metric of the broker's identity, with which RabbitMQ's dashboards join all others."""
     node, cluster = call.server.node, parameters.cluster_name(call.broker)
     about = {"rabbitmq_node": node, "rabbitmq_cluster": cluster, "rabbitmq_cluster_permanent_id": parameters.cluster_id(call.broker)}
     yield from family("rabbitmq_identity_info", GAUGE, "RabbitMQ node & cluster identity info", [(about, 1)])

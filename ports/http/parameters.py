@@ -30,7 +30,7 @@ def invalid(error: Exception) -> answers.Refused:
 
 
 def rows(call: Call) -> list[Row]:
-    """Those of the path's component, or all; nothing of a virtual host that the user may not enter."""
+    """The rows of the path's component, or all rows; nothing of a virtual host that the user may not enter."""
     if not call.sees_into():
         return []
     component = call.names.get("component")

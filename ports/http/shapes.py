@@ -237,7 +237,7 @@ class Shapes:
         return row
 
     def connection_details(self, connection: Any) -> Row:
-        """What rows of other things say of a connection."""
+        """The fields about a connection in rows of channels and consumers."""
         host, port = host_and_port(connection.name)
         return {"name": connection.name, "peer_host": host, "peer_port": port}
 
@@ -313,7 +313,7 @@ class Shapes:
 
 
 def consumer_arguments(consumer: Any) -> Row:
-    """Those that a consumer still goes by; where in a stream it began is forgotten."""
+    """The arguments that a consumer still goes by; the offset at which it began in a stream is forgotten."""
     made: Row = {"x-priority": consumer.priority} if consumer.priority else {}
     if consumer.filter is not None:
         made.update({"x-stream-filter": plain(list(consumer.filter)), "x-stream-match-unfiltered": consumer.unfiltered})
@@ -323,7 +323,7 @@ def consumer_arguments(consumer: Any) -> Row:
 
 
 def properties_key(key: str, given: Row) -> str:
-    """What names a binding among those of its source and destination, as RabbitMQ makes it: clients give it back."""
+    """The name of a binding among those of its source and destination, made as RabbitMQ makes it: clients give it back."""
     quoted = quote_plus(key).replace("~", "%7E")
     if not given:
         return quoted or "~"
@@ -332,7 +332,7 @@ def properties_key(key: str, given: Row) -> str:
 
 
 def effective_definition(broker: Any, queue: Any) -> Row:
-    """What the policy of a queue and its operator policy come to together."""
+    """The definition that a queue's policy and operator policy make together."""
     policy = broker.policies.by_name.get(queue.policy)
     operator = broker.policies.operators.get(queue.operator_policy)
     given = {} if policy is None else policy.definition

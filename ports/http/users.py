@@ -190,7 +190,7 @@ def permission(call: Call) -> Answer:
 
 
 def permitted(call: Call) -> Any:
-    """The user who is to be permitted something in the virtual host of the path. Raises Refused in RabbitMQ's words."""
+    """The user whose permissions in the virtual host of the path a request changes. Raises Refused in RabbitMQ's words."""
     if not call.is_ours() or call.names["user"] not in call.broker.access.users:
         raise bad("vhost_or_user_not_found")
     return changed(call)
