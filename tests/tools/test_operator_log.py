@@ -7,6 +7,8 @@ import os
 import re
 import socket
 import subprocess
+import threading
+import time
 
 import amqp
 import pika
@@ -191,3 +193,87 @@ def test_under_systemd_the_lines_are_journalds():
             finally:
                 done.terminate()
                 done.communicate(timeout=60)
+
+
+def parted(line, format_):
+    """(level, text) of a line in one of the formats."""
+    if format_ == operator_log.JSON:
+        row = json.loads(line)
+        assert set(row) == {"time", "level", "text"}
+        return row["level"], row["text"]
+    if format_ == operator_log.JOURNALD:
+        level, text = re.fullmatch(r"<(\d)>(\S.*)", line).groups()
+        return operator_log.NAMES[int(level)], text
+    return re.fullmatch(r"\S+ (INFO|WARNING|ERROR) (\S.*)", line).groups()
+
+
+FILLED = ["filled.%d" % number for number in range(10)]  # queues: one alone has a share, and its own sentence
+
+
+def fill(server):
+    """Publish 6 MB to a broker that has room for less; in a thread, because it waits."""
+    connection = server.connect()
+    channel = connection.channel()
+    for number in range(2000):
+        channel.basic_publish("", FILLED[number % len(FILLED)], bytes(3000), pika.BasicProperties(delivery_mode=2))
+    connection.close()
+
+
+def purged(channel):
+    """True, when the queues are empty."""
+    for name in FILLED:
+        channel.queue_purge(name)
+    return True
+
+
+def reason_of(server):
+    """Why publishers wait, as management has it; "": they do not."""
+    url = server.urls[0].replace("amqp://", "amqp://guest:guest@")
+    told = subprocess.run([*COMMAND[:-1], "status", "--json", url], capture_output=True, text=True, timeout=60, check=True).stdout
+    return json.loads(told)["overview"]["publishers"]["reason"]
+
+
+def until(condition):
+    """Wait until it is so."""
+    limit = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+
+
+def test_each_sentence_comes_once_in_every_format(serve, tmp_path):  # noqa: F811 - a fixture
+    """Refusals, channel errors, publishers that wait for memory or for the disk and go on: however often they are tried again."""
+    small = tmp_path / "small.toml"
+    small.write_text("[limits]\narena_size = 1048576\ncontent_size_max = 65536\n")
+    rows = [(format_, "memory is full \\(arena_size\\)", ()) for format_ in operator_log.FORMATS]
+    rows.append((operator_log.TEXT, "the log on disk is full", ("--data", str(tmp_path / "data"), "--disk-max", "4M")))
+    servers = [serve("--listen", "amqp://127.0.0.1:0", "--config", str(small), "--log-format", row[0], *row[2]) for row in rows]
+    publishers, connections = [], []
+    for server in servers:
+        connections.append(server.connect())
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+            connections[-1].channel().queue_declare("nowhere", passive=True)
+        channel = connections[-1].channel()
+        for name in FILLED:
+            channel.queue_declare(name, durable=True)
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            pika.BlockingConnection(pika.URLParameters("amqp://guest:wrong@127.0.0.1:%d/" % server.port))
+        publishers.append(threading.Thread(target=fill, args=(server,), daemon=True))
+        publishers[-1].start()
+    for server in servers:
+        until(lambda server=server: reason_of(server))
+    for publisher, connection in zip(publishers, connections):
+        channel = connection.channel()
+        until(lambda channel=channel, publisher=publisher: purged(channel) and not publisher.is_alive())
+    for server in servers:
+        until(lambda server=server: not reason_of(server))
+    for server, (format_, full, _) in zip(servers, rows):
+        told = [parted(line, format_) for line in server.end()[2].splitlines()]
+        for level, words in (
+            ("WARNING", r"the log-in of 'guest' from \S+ with mechanism 'PLAIN' was refused: the password is wrong"),
+            ("WARNING", r"\S+: channel 1 of user 'guest' closed with 404 NOT_FOUND - no queue 'nowhere' in vhost '/'"),
+            ("WARNING", "publishers wait: " + full + ".*"),
+            ("WARNING", r"publishers go on: there is room again; they waited for \d+ s"),
+        ):
+            found = [each[0] for each in told if re.fullmatch(words, each[1])]
+            assert found == [level], (format_, words, [each for each in told if "publishers" in each[1]])
