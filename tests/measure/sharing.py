@@ -6,6 +6,7 @@ messages a second, and time goes in steps of a second. The same seed gives the s
 """
 
 import collections
+import math
 import os
 import random
 import sys
@@ -23,6 +24,17 @@ PARTITIONS = (2, 4, 8, 16, 32)
 LOADS = (0.5, 0.7, 0.9)  # of the capacity of all partitions
 AWAY_S = 600  # how long a partition is away
 SEED = 15
+
+FLEETS = (1000, 3000, 10000)  # gateways
+EACH_PER_S = 10  # messages a second of a gateway, on average
+FULLEST = 0.7  # of a partition's capacity, at most
+# What one partition does, in messages a second: measured here (two cores, persistent, confirms and acks; README.md, ports/spark/README.md).
+UPSTREAMS = (
+    ("a RabbitMQ queue", 18404),
+    ("a Leveret queue", 130772),
+    ("a Leveret stream, read at its end", 37381),
+    ("one that a Spark job reads through the detector", 83749),
+)
 
 
 def ways(partitions):
@@ -73,6 +85,26 @@ def outage(placed, weights, partitions, load):
     return second - AWAY_S, highest / (load * partitions)
 
 
+def needed(gateways, capacity):
+    """The fewest partitions of a capacity in messages a second of which none is fuller than FULLEST with a fleet's messages."""
+    weights, load = rates(gateways), gateways * EACH_PER_S / (FULLEST * capacity)
+    partitions = max(1, math.ceil(load))
+    while load * busiest(shares(gateways, partitions), weights, partitions) > partitions:
+        partitions += 1
+    return partitions
+
+
+def table_of_fleets():
+    """How many partitions fleets need, as lines of Markdown."""
+    lines = ["Partitions for a fleet, %d messages a second a gateway, none fuller than %d %%:" % (EACH_PER_S, 100 * FULLEST), ""]
+    lines.append("| a partition is | messages/s | %s |" % " | ".join(["{:,} gateways".format(count) for count in FLEETS]))
+    lines.append("|---|" + "---:|" * (1 + len(FLEETS)))
+    for name, capacity in UPSTREAMS:
+        found = " | ".join([str(needed(count, capacity)) for count in FLEETS])
+        lines.append("| %s | %s | %s |" % (name, "{:,}".format(capacity), found))
+    return lines
+
+
 def table():
     """The figures as lines of Markdown."""
     weights = rates(GATEWAYS)
@@ -102,8 +134,13 @@ def table():
     return lines
 
 
+def text_of_page():
+    """What stands between the marks."""
+    return "\n".join([*table(), "", *table_of_fleets()]) + "\n"
+
+
 def main():
-    text = "\n".join(table()) + "\n"
+    text = text_of_page()
     if sys.argv[1:] != ["--write"]:
         print(text, end="")
         return
