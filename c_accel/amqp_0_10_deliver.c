@@ -49,6 +49,14 @@ static int32_t put_converted(const leveret_tables *t, const int32_t *record, int
         extract(t, record[MESSAGE_FIRST], 0, copied, 0, route + size);
         octets = copied;
     }
+    static _Thread_local leveret_last last;
+    const int32_t facts[LAST_FACTS] = {kind, route << 1 | (redelivered != 0), record[MESSAGE_LIFETIME], format == AMQP_1_0 ? record[MESSAGE_BODY] : 0};
+    t->state[STATE_CURSOR_BLOCK] = record[MESSAGE_FIRST];
+    t->state[STATE_CURSOR_OFFSET] = route + size;
+    if (is_last(&last, facts, octets, route + size) && last.size <= room) {
+        memcpy(target + at, last.made, (size_t)last.size);
+        return at + last.size;
+    }
     if (format == BASIC ? leveret_amqp_0_9_told(octets + route, size, &told)
                         : format != AMQP_1_0 || leveret_amqp_1_0_told(octets + route, size, record[MESSAGE_BODY], &told))
         return -1;
@@ -57,11 +65,8 @@ static int32_t put_converted(const leveret_tables *t, const int32_t *record, int
     told.priority = kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1;
     told.ttl = lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
     int32_t header = leveret_amqp_0_10_tell(&told, octets, route, redelivered, target + at, room);
-    if (header < 0)
-        return -1;
-    t->state[STATE_CURSOR_BLOCK] = record[MESSAGE_FIRST];
-    t->state[STATE_CURSOR_OFFSET] = route + size;
-    return at + header;
+    keep_last(&last, facts, octets, route + size, target + at, header);
+    return header < 0 ? -1 : at + header;
 }
 
 int32_t leveret_amqp_0_10_pump(const leveret_tables *t, int32_t consumer, int32_t limit, const uint8_t *lead, int32_t lead_size, int32_t frame_size_max,

@@ -194,9 +194,17 @@ int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *recor
         extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], copied, 0, size);
         octets = copied;
     }
+    static _Thread_local leveret_last last;
+    const int32_t facts[LAST_FACTS] = {format, format == AMQP_1_0 ? record[MESSAGE_BODY] : 0};
+    if (is_last(&last, facts, octets, size) && last.size <= room) {
+        memcpy(target, last.made, (size_t)last.size);
+        return last.size;
+    }
     if (format == AMQP_1_0 ? leveret_amqp_1_0_told(octets, size, record[MESSAGE_BODY], &told) : leveret_amqp_0_10_told(octets, size, &told))
         return -1;
-    return leveret_amqp_0_9_tell(&told, target, room);
+    int32_t made = leveret_amqp_0_9_tell(&told, target, room);
+    keep_last(&last, facts, octets, size, target, made);
+    return made;
 }
 
 /* The delivery of one message that another version has published, as pump: the position behind it. Behind `at` octets are written even where it is none. */

@@ -87,6 +87,32 @@ static inline leveret_told_header *next_header(leveret_told *told, leveret_text 
     return header;
 }
 
+/* What was made last of a message's octets, and of `facts` beside them: messages with equal properties are converted once, one behind the other. */
+enum { LAST_KEY_MAX = 1024, LAST_MADE_MAX = 1536, LAST_FACTS = 4 };
+typedef struct {
+    int32_t facts[LAST_FACTS];
+    int32_t key_size;
+    int32_t size; /* 0: nothing */
+    uint8_t key[LAST_KEY_MAX];
+    uint8_t made[LAST_MADE_MAX];
+} leveret_last;
+
+static inline int is_last(const leveret_last *last, const int32_t *facts, const uint8_t *key, int32_t key_size)
+{
+    return last->size && last->key_size == key_size && !memcmp(last->facts, facts, sizeof last->facts) && !memcmp(last->key, key, (size_t)key_size);
+}
+
+static inline void keep_last(leveret_last *last, const int32_t *facts, const uint8_t *key, int32_t key_size, const uint8_t *made, int32_t size)
+{
+    if (key_size > LAST_KEY_MAX || size <= 0 || size > LAST_MADE_MAX)
+        return;
+    memcpy(last->facts, facts, sizeof last->facts);
+    memcpy(last->key, key, (size_t)key_size);
+    memcpy(last->made, made, (size_t)size);
+    last->key_size = key_size;
+    last->size = size;
+}
+
 /* Read a header segment of 0-10, of `size` octets: 0, or -1. */
 int32_t leveret_amqp_0_10_told(const uint8_t *octets, int32_t size, leveret_told *told);
 

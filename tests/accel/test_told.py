@@ -240,3 +240,46 @@ def test_receivers_of_1_0_get_the_same_of_0_10(seed):
     for quick, plain in found:
         assert quick in (None, plain)
     assert len([each for each in found if each[0] is not None]) > MESSAGES / 4
+
+
+@pytest.mark.parametrize("target", ["0-10", "0-9-1"])
+def test_equal_properties_one_behind_the_other_go_out_with_what_else_differs(target, monkeypatch):
+    """C has what it made last (told.h): a message with the same octets is made anew where its route, body, lifetime or a return differs."""
+    found = []
+    for form in (engine.Plain, c_accel.Engine):
+        broker = ready(form)
+        if target == "0-10":
+            source = Peer091(broker)
+            source.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.direct", "k", False, {})
+            for given in ({"message_id": "m", "delivery_mode": 2, "headers": {"a": 1}}, {"expiration": "60000"}):
+                for exchange, key, body in (
+                    ("", "q", b"b"),
+                    ("", "q", b"b"),
+                    ("amq.direct", "k", b"b"),
+                    ("amq.direct", "k", b"bb"),
+                    ("", "q", b"b"),
+                ):
+                    source.give(content(1, exchange, key, body, given))
+            peer = Peer010(broker, name=b"receiver")
+            peer.subscribe("q", "d", 1000, accept=0)
+            peer.collect()
+            first, peer.inbox = peer.inbox, b""
+            peer.connection.received(0)  # all go back, and out again as redelivered
+            broker.run()
+            peer = Peer010(broker, name=b"other")
+            peer.subscribe("q", "d", 1000, accept=1)
+            peer.collect()
+        else:
+            source = Peer10(broker, max_frame_size=8192)
+            source.sender()
+            for number, size in enumerate((1, 1, 255, 256, 255, 1)):
+                octets = composites.write("properties", {"message-id": "m"}) + b"\x00\x53\x75" + types.encode(bytes(size))
+                given = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0, "settled": True}
+                source.give(performative("transfer", 0, octets, handle=0, **given))
+                source.collect()
+            first, peer = b"", Peer091(broker)
+            peer.give(encoded("basic_consume", 1, 0, "q", "c", False, True, False, False, {}))
+            peer.take()
+        assert broker.counters["internal_errors"] == 0
+        found.append((first, peer.inbox))
+    assert found[0] == found[1] and found[0][1]
