@@ -88,7 +88,7 @@ static inline leveret_told_header *next_header(leveret_told *told, leveret_text 
 }
 
 /* What was made last of a message's octets, and of `facts` beside them: messages with equal properties are converted once, one behind the other. */
-enum { LAST_KEY_MAX = 1024, LAST_MADE_MAX = 1536, LAST_FACTS = 4 };
+enum { LAST_KEY_MAX = 1024, LAST_MADE_MAX = 1536, LAST_FACTS = 6 };
 typedef struct {
     int32_t facts[LAST_FACTS];
     int32_t key_size;
