@@ -445,3 +445,9 @@ def high_octets(source, at, end):
 
 
 high_octets = quicker(high_octets)
+ingest = quicker(ingest)
+settle_range = quicker(settle_range)
+body_of = quicker(body_of)
+transfer_fields = quicker(transfer_fields)
+properties_end = quicker(properties_end)
+application_end = quicker(application_end)

@@ -101,10 +101,6 @@ def extract(arena, blocks, state, block, offset, target, at, size):
     state[STATE_CURSOR_OFFSET] = offset
 
 
-append = quicker(append)
-extract = quicker(extract)
-
-
 def release(blocks, messages, state, message):
     """Drop one reference to a message; the last one frees its blocks and its record."""
     left = messages[message + MESSAGE_REFERENCES] - 1
@@ -579,3 +575,12 @@ def pump(
         state[STATE_DELIVERED] = (state[STATE_DELIVERED] + 1) & MASK
         limit -= 1
     return at
+
+
+new_message = quicker(new_message)
+append = quicker(append)
+extract = quicker(extract)
+push = quicker(push)
+drop = quicker(drop)
+settle = quicker(settle)
+pump = quicker(pump)
