@@ -7,7 +7,7 @@ const DRAWN_MAX = 100; // bindings in the drawing
 const LIMITS = {
   arena_size: "Bodies and properties of messages in memory", message_count_max: "Messages in memory", entry_count_max: "Places of messages in queues",
   memory_max: "Memory of the whole process", queue_count_max: "Queues and streams", exchange_count_max: "Exchanges", binding_count_max: "Bindings",
-  connection_count_max: "Connections", channel_count_max: "Channels and sessions", consumer_count_max: "Consumers", policy_count_max: "Policies",
+  connection_count_max: "Connections", channel_count_max: "Channels and sessions", consumer_count_max: "Consumers", policy_count_max: "Policies, parameters",
   user_count_max: "Users",
 };
 
