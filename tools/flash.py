@@ -12,6 +12,7 @@ broker or none, and the same command completes it.
 
 --update brings this version beside the one that runs, in a folder of its own; the board tries it, keeps it once its broker has served, and
 is back at the version before when it does not come up in three starts. Settings stay as they are; the code takes twice its flash.
+With --image it is the version of an image that --stage has made, on another computer perhaps; one that is not whole is not taken.
 
 --all flashes the boards of --fleet, a CSV file, that are plugged in, one after the other: a row for each with its name and id
 (machine.unique_id) or port; board, wifi, wifi_password where they differ, and keys of your own, which the --config file names as
@@ -65,7 +66,8 @@ def add_arguments(parser):
         "--fleet", metavar="FILE", help="with --all, CSV: a row for each board, with the columns name, id or port, and its keys"
     )
     parser.add_argument("--record", metavar="FILE", help="with --all: what was done, a line for each board (default: FLEET.record.csv)")
-    parser.set_defaults(name=None, wifi_password=None, facts=None)  # of one board, by flash_all.py, and by what answers
+    # Of one board, by flash_all.py, by what answers, and out of --image.
+    parser.set_defaults(name=None, wifi_password=None, facts=None, library=None)
     parser.add_argument("--force", action="store_true", help="take the board for this one, whatever its name and its heap are")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be copied, with sizes, and change nothing")
@@ -74,6 +76,7 @@ def add_arguments(parser):
         "--update", action="store_true", help="bring this version beside the one that runs, which is back if it does not come up"
     )
     which.add_argument("--stage", metavar="DIR", help="write the sources for a frozen firmware and a ROMFS image to DIR, and end")
+    parser.add_argument("--image", metavar="FILE", help="with --update: the code of a ROMFS image that --stage has made")
 
 
 def say(sentence):
@@ -469,6 +472,8 @@ def run(options):
         board = boards.load(options.board)
     except boards.BoardError as error:
         raise UsageError(str(error)) from None
+    if options.image is not None and not options.update:
+        raise UsageError("--image goes with --update: it brings the image's code beside the version that runs")
     try:
         check_interpreter(board)
         if options.stage:
@@ -480,6 +485,10 @@ def run(options):
             show(files + [flash_settings.file_of(flash_settings.wanted(board, options, None))], f"{board.name} gets")
             return 0
         check_tools()
+        if options.image is not None:
+            from . import flash_images
+
+            options.library = flash_images.unpacked(options.image, board)  # before the board is touched
         return with_board(board, options)
     except (Unsuitable, flash_files.CompileFailed) as error:
         complain(str(error))

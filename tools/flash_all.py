@@ -230,6 +230,8 @@ def run(options):
         raise UsageError("--all needs --fleet FILE.csv, which names the boards (boards/README.md)")
     if options.port is not None:
         raise UsageError("--all is for every port; leave --port out, or --all")
+    if options.image is not None:
+        raise UsageError("--image is an image of one board: flash each with --board, without --all")
     if options.stage is not None:
         raise UsageError("--stage writes for one profile, not for --all boards")
     flash.check_tools()

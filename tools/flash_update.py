@@ -1,4 +1,4 @@
-"""`leveret flash --update`: this version beside the one that runs on a board, in the folder that the board does not use.
+"""`leveret flash --update`: this version, or that of an image, beside the one that runs on a board, in the folder that it does not use.
 
 What the board does with the two: firmware/slots.py. The folder is filled and compared before one file names it; from then on the board
 decides: it keeps the version, or goes back. An update that was interrupted leaves the board as it was, and the same command completes it.
@@ -67,7 +67,7 @@ def work(place, board, options):
     names = [file.path for file in starters] + [flash_files.SETTINGS, flash_files.SLOT, flash_files.SLOT_NEW]
     there = place.files(None, names)
     check_update(board, there, starters, options)
-    library = flash_files.compiled(board, facts.architecture in flash_files.MACHINE_CODE)
+    library = options.library or flash_files.compiled(board, facts.architecture in flash_files.MACHINE_CODE)
     words = words_of(place, there)
     used = words[0] if len(words) == 1 else words[1]
     if len(words) == 1 and same(place, library, used):
