@@ -71,12 +71,17 @@ class Gateway:
     sensor: "Any"
     line: "Any"
     bridges: "Any"
+    families: "Any"  # where a draft is served: its listener's
 
     def __init__(self, wanted):
         self.wanted = wanted
         self.limits = limits_of(wanted["limits"])
         self.broker = self._make_broker()
-        self.store = self.interface = self.clock = self.sensor = self.line = self.bridges = None
+        self.store = self.interface = self.clock = self.sensor = self.line = self.bridges = self.families = None
+        if wanted["version"]:
+            from ..core.amqp_0_9.drafts.family import families
+
+            self.families = families(wanted["version"])
         self._to_bridge = []  # Settings of bridges that have not begun: there was no network yet
         if wanted["bridges"]:
             from . import uplink
@@ -134,7 +139,7 @@ class Gateway:
         stream, baud = line.open_line(wanted)
         self.line = stream
         # The peer at the other end of our cable is as near as loopback: guest may log in.
-        self.loop.add(stream, line.new_link(lambda: admitted(Connection(self.broker, stream.name, True)), baud, self.limits))
+        self.loop.add(stream, line.new_link(lambda: self._admitted(Connection(self.broker, stream.name, True)), baud, self.limits))
         say(READY + "serial %s at %d baud" % (stream.name, baud))
 
     def _open_page(self):
@@ -181,7 +186,15 @@ class Gateway:
     def _accept(self, stream):
         # Not every interpreter tells a peer's address; peers of a loopback listener are on this machine.
         near = stream.from_loopback or self.wanted["listen"]["host"] == LOOPBACK
-        return admitted(Connection(self.broker, stream.name, near, stream.address))
+        return self._admitted(Connection(self.broker, stream.name, near, stream.address))
+
+    def _admitted(self, connection):
+        """A connection, or None when the broker has no place for it."""
+        if connection.closed:
+            return None
+        if self.families is not None:
+            connection.families = self.families
+        return connection
 
     # The main loop
 
@@ -254,11 +267,6 @@ class Gateway:
             self.loop.step(STEP_MS)
         for connection in list(self.broker.connections):  # peers that do not answer: their exclusive queues go all the same
             connection.finish()
-
-
-def admitted(connection):
-    """A connection, or None when the broker has no place for it."""
-    return None if connection.closed else connection
 
 
 def start():

@@ -5,6 +5,7 @@
     ethernet: {kind, ...}                  an interface of the module `network` by name, the rest are its arguments
     listen: {host, port}                   where AMQP is served over TCP; without wifi and ethernet: on the network that is there anyway
     serial: {line, baud, tx, rx}           AMQP over a serial line: "console" (the REPL's own) or the number of a UART
+    version                                "0.9a5" or "0.9r1": the draft of 2005 that its ambiguous header means; "": a published version
     limits: {name: number}                 differences from core/limits.py's BOARD
     store: {kind, path | start, size, segment_size, sync, batch_ms, batch_octets}      left out: messages are kept in memory
     users: [{name, password_hash, tags, configure, write, read}]                       left out: guest, over the serial line only
@@ -27,6 +28,7 @@ DEFAULTS: dict = {
     "ethernet": None,
     "listen": None,
     "serial": None,
+    "version": "",
     "limits": {},
     "store": None,
     "users": [],

@@ -42,7 +42,7 @@ LINES = (
         "",
     ),
     ("arena", ("arena", "messages", "queue entries", "places in queues", "index of deliveries"), ""),
-    ("connections", ("connections", "connections of AMQP 1.0"), "connection_count_max"),
+    ("connections", ("connections", "connections of other versions"), "connection_count_max"),
     ("channels", ("channels",), "channel_count_max"),
     ("queues", ("queues",), "queue_count_max"),
     ("consumers", ("consumers",), "consumer_count_max"),
@@ -80,15 +80,18 @@ def lines(board):
 
 def lines_of_dialects(board):
     """The second table: what each choice of dialects takes, and whether there is room for it; nothing for a board without [sizes]."""
-    if board.sizes:
-        yield ""
-        yield f"  {'[carries] dialects':25}{'code, heap':>12}{'.mpy files':>12}{'a connection':>14}{'stays free':>12}"
-    for choice, (_, octets, connection) in board.sizes.items():
+    if not board.sizes:
+        return
+    yield ""
+    yield f"  {'':25}{'heap':>12}{'':24}{'flash':>12}"
+    heads = ("code", "connection", "stays free", "bytecode", "viper", "ROMFS")
+    yield f"  {'[carries] dialects':25}" + "".join(f"{head:>12}" for head in heads)
+    for choice, sizes in board.sizes.items():
         other = board.speaking(choice)
         short = other.working_heap() - other.free()
         room = f"   does not fit: {short:,} octets are missing" if short > 0 else ""
-        name = " ".join(boards.CHOICES[choice])
-        yield f"  {name:25}{other.code_heap:>12,}{octets:>12,}{connection:>14,}{other.free():>12,}{room}"
+        numbers = (other.code_heap, sizes["connection"], other.free(), sizes["mpy"], sizes["viper"], sizes["romfs"])
+        yield f"  {choice:25}" + "".join(f"{number:>12,}" for number in numbers) + room
 
 
 FORMS = {

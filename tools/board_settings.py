@@ -11,6 +11,7 @@ from leveret.ports.setting_rows import TABLE, is_tables, number, passing, quoted
 from leveret.ports.settings import Table, whole
 
 from .address import BAUD_MAX
+from .board_parts import DRAFTS
 from .usage import UsageError, told
 
 WATCHDOG_CHIP_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
@@ -70,6 +71,7 @@ KINDS: dict = {
     "waits": passing(WAITS_WORDS, is_wait),
     "line": passing(LINE_WORDS, lambda value: value == "console" or is_pin(value)),
     "store": quoted("folder", "flash"),
+    "draft": quoted(*DRAFTS),
     "sync": quoted(EACH, BATCH, NONE),
     "pins": passing(
         "a table of names and pins, as { light = 26 }", lambda value: isinstance(value, dict) and all(map(is_pin, value.values()))
@@ -84,6 +86,7 @@ listen | place | | | where AMQP is served over the network; left out: 5672 where
 country | country | | | Wi-Fi's country code
 ethernet | table | | | an interface of MicroPython's module network (kind), and its arguments
 serial | serial | | | AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network
+version | draft | | | the draft of 2005 that is served in place of 0-9 (0.9a5) or 0-8 (0.9r1); left out: none, or the only one on the board
 watchdog_ms | waits | 8000 | ms | the board starts anew when its broker stands still so long; 0 on a computer
 ntp | text 0 255 | "pool.ntp.org" | | where it asks the time; "": nowhere
 store | table | | | [board.store]: keep messages over restarts

@@ -13,11 +13,11 @@
     code           "mpy" (files that are loaded into the heap), "romfs", "frozen" or "wheel"
     network        "wifi", "ethernet" or "none"
     connections_of_network   TCP connections that the stock firmware's network stack has, listeners and our own included
-    [carries]      dialects, exchanges, rules: names of files in core/, core/exchange/types/ and core/queue/features/; parts: names of PARTS
+    [carries]      dialects and parts: names of DIALECTS and PARTS (board_parts.py); exchanges, rules: names of files in
+                   core/exchange/types/ and core/queue/features/
     [uart]         id, baud, tx, rx of machine.UART (cpython: device, baud)
     [pins]         led and what else the board's firmware uses
-    [sizes]        for each of CHOICES of dialects: octets of heap of the code as above, of its .mpy files, and of heap for a connection
-                   with one channel or session, and one consumer (measured by the same test)
+    [sizes]        for each of CHOICES of dialects a table of octets, as SIZES has them (measured by tests/micropython/dialect_sizes.py)
     [limits]       rows of core/limits.py that differ from its board column (cpython: from what tools/memory.py makes fit)
 
 What is not carried is not on the board: the core imports those files where they are first needed and refuses what is missing
@@ -35,62 +35,22 @@ from leveret.ports.setting_rows import named, passing
 from leveret.ports.settings import Table
 
 from . import memory
+from .board_parts import BEHIND, BESIDE, CHOICES, DIALECTS, MEETING, OF_AMQP_0_9, PARTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOARDS = os.path.join(ROOT, "boards")
 
-# What [carries] parts may name, and where the imports begin.
-PARTS = {
-    "log": ("core/recovery/opening.py", "core/log/publish.py", "core/broker/poison.py", "ports/store_littlefs.py"),
-    "management": ("core/management/requests.py", "core/broker/pressure.py"),
-    "policies": ("core/broker/policies.py",),
-    "patterns": ("core/patterns/expression_parser.py",),
-    "streams": ("core/stream/stream.py", "core/stream/subscription.py"),
-    "transactions": ("core/broker/transaction.py", "core/broker/kept.py"),
-    "link": ("core/serial_link/link.py",),
-    "tcp": ("ports/sockets.py",),
-    "bridge": (
-        "ports/bridge/bridge.py",
-        "ports/bridge/bridges.py",
-        "ports/bridge/dial.py",
-        "ports/bridge/settings.py",
-        "core/bridge/requests.py",
-        "core/management/requests.py",
-        "core/stream/stream.py",
-        "core/stream/subscription.py",
-        "core/amqp_0_9/deliver_stream.py",
-    ),
-    "bridge_1_0": (
-        "ports/url_1_0.py",
-        "ports/bridge/target_1_0.py",
-        "ports/bridge/source_1_0.py",
-        "core/access/client_scram.py",
-        "core/amqp_0_9/exact.py",
-    ),
-    "client": ("core/amqp_0_9/client/client.py", "ports/client.py"),
-    "client_1_0": ("core/amqp_1_0/client/client.py", "ports/client_1_0.py"),
+# What [sizes] says of a choice of dialects.
+SIZES = {
+    "heap": "of the code, as code_heap",
+    "connection": "of a connection with one channel or session, and one consumer: heap beside its buffers' share",
+    "mpy": "of its .mpy files, all bytecode",
+    "viper": "of the files as `leveret flash` copies them, hot functions in machine code",
+    "romfs": "of its ROMFS image",
 }
-# What else is carried with a rule or an exchange type: the broker looks for it when it starts.
-BEHIND = {
-    "core/queue/features/dead_letter.py": ("core/queue/dead_letters.py",),
-    "core/queue/features/priority.py": ("core/memory/levels.py",),
-    "core/queue/features/delayed_retry.py": ("core/queue/waiting.py",),
-    "core/exchange/types/delayed.py": ("core/queue/waiting.py",),
-    "core/recovery/opening.py": ("core/broker/ages.py",),
-    "core/stream/stream.py": ("core/broker/ages.py", "core/queue/stream_arguments.py"),
-    "core/amqp_1_0/family.py": ("core/amqp_1_0/protocol.py", "core/limits_further.py", "core/queue/wishes.py"),
-}
-# And with a part, or with another family, beside a family.
-BESIDE = {
-    ("amqp_0_9", "streams"): ("core/amqp_0_9/deliver_stream.py",),
-    ("amqp_1_0", "streams"): ("core/amqp_1_0/deliver_stream.py",),
-    ("amqp_1_0", "transactions"): ("core/amqp_1_0/transactions.py", "core/amqp_1_0/batches.py"),
-    ("amqp_0_9", "amqp_1_0"): ("core/amqp_0_9/exact.py",),
-}
-CHOICES = {"amqp_0_9": ("amqp_0_9",), "amqp_1_0": ("amqp_1_0",), "both": ("amqp_0_9", "amqp_1_0")}  # of dialects, for [sizes]
-OF_AMQP_0_9 = ("bridge", "client")  # parts that go with that family alone: they speak it to the broker that they stand beside
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
+FRAME_OF_0_10 = 4096  # octets that every peer of 0-10 takes in a frame (MIN-MAX-FRAME-SIZE), and a board reads in one piece
 LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
 WORKING_HEAP_MIN = 8192  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 32  # and at least this part of the heap, as much as is garbage before a collection (firmware/main.py)
@@ -174,12 +134,16 @@ class Board:
         self.bridges = [BRIDGE] * (self.limits.bridge_count_max if "bridge" in self.carries["parts"] else 0)
 
     def speaking(self, choice):
-        """The same Board with other dialects, a name of CHOICES, without what goes with AMQP 0-9-1 alone where that is not one of them."""
+        """The same Board with other dialects, a name of CHOICES, without what goes with AMQP 0-9-1 alone where that is not one of them, and
+        with what 0-10 needs where that is."""
         dialects = CHOICES[choice]
         parts = [part for part in self.carries["parts"] if "amqp_0_9" in dialects or part not in OF_AMQP_0_9]
         carries = dict(self.carries, dialects=list(dialects), parts=parts)
-        code_heap = self.sizes[choice][0] if choice in self.sizes else self.code_heap
-        return Board(self.name, dict(self.fields, carries=carries, code_heap=code_heap))
+        code_heap = self.sizes[choice]["heap"] if choice in self.sizes else self.code_heap
+        limits = dict(self.fields["limits"])
+        if "amqp_0_10" in dialects:
+            limits["receive_buffer_size"] = max(FRAME_OF_0_10, self.limits.receive_buffer_size)
+        return Board(self.name, dict(self.fields, carries=carries, code_heap=code_heap, limits=limits))
 
     def memory_parts(self):
         """(what, octets) of what the board carries, by its interpreter."""
@@ -187,9 +151,10 @@ class Board:
             return [(name, size) for name, size, _ in memory.parts(self.limits)[1:]]  # but for the interpreter, which code_heap counts
         files = set(self.files())
         parts = memory_parts(self.limits, [part for part, made_by in OPTIONAL_PARTS.items() if not files.intersection(made_by)])
-        if "amqp_1_0" in self.carries["dialects"] and self.sizes:
-            more = max(0, self.sizes["amqp_1_0"][2] - self.sizes["amqp_0_9"][2])
-            parts.append(("connections of AMQP 1.0", more * self.limits.connection_count_max))
+        largest = max([self.sizes[name]["connection"] for name in self.carries["dialects"] if name in self.sizes] or [0])
+        if largest:
+            more = max(0, largest - self.sizes["amqp_0_9"]["connection"])
+            parts.append(("connections of other versions", more * self.limits.connection_count_max))
         return parts
 
     def memory_needed(self):
@@ -222,13 +187,16 @@ class Board:
     def roots(self):
         """The source files that the board's `carries` names."""
         carries = self.carries
+        dialects = tuple(path for name in carries["dialects"] for path in DIALECTS[name])
+        folders = {path.split("/")[1] for path in dialects} & {*MEETING}
         named = (
-            tuple(f"core/{name}/family.py" for name in carries["dialects"])  # first: core/connection has them imported, each with all below
+            dialects  # first: core/connection has them imported, each with all below
             + ALWAYS
             + tuple(f"core/exchange/types/{name}.py" for name in carries["exchanges"])
             + tuple(f"core/queue/features/{name}.py" for name in carries["rules"])
             + tuple(path for part in carries["parts"] for path in PARTS[part])
             + tuple(path for pair, paths in BESIDE.items() if {*pair} <= {*carries["dialects"], *carries["parts"]} for path in paths)
+            + tuple(path for folder in sorted(folders) if len(folders) > 1 for path in MEETING[folder])
             + (
                 ("core/stream/pages.py", "core/recovery/lost_offsets.py")
                 if "log" in carries["parts"] and {"streams", "bridge"} & set(carries["parts"])
@@ -271,14 +239,24 @@ def check(fields):
     if missing:
         raise ValueError(f"{missing[0]} is missing")
     check_carried(fields["carries"])
+    size = fields["limits"].get("receive_buffer_size", BOARD["receive_buffer_size"])
+    if "amqp_0_10" in fields["carries"]["dialects"] and fields["interpreter"] == "micropython" and size < FRAME_OF_0_10:
+        raise ValueError(
+            f"carries.dialects: amqp_0_10 needs receive_buffer_size = {FRAME_OF_0_10} in limits, which is {size}: a peer of 0-10 may send "
+            "frames of that size"
+        )
+    for choice, sizes in fields.get("sizes", {}).items():
+        if choice not in CHOICES or not isinstance(sizes, dict) or set(sizes) != set(SIZES):
+            raise ValueError(f"sizes.{choice}: it must be one of {', '.join(CHOICES)}, a table of {', '.join(SIZES)}")
 
 
 def check_carried(carries):
     """Raise ValueError unless each name in [carries] is something that there is."""
-    folders = {"exchanges": "core/exchange/types/%s.py", "rules": "core/queue/features/%s.py", "dialects": "core/%s/family.py"}
+    known = {"dialects": DIALECTS, "parts": PARTS}
+    folders = {"exchanges": "core/exchange/types/%s.py", "rules": "core/queue/features/%s.py"}
     for name in ("dialects", "exchanges", "rules", "parts"):
         for each in carries.get(name, ()):
-            there = each in PARTS if name == "parts" else os.path.exists(os.path.join(ROOT, folders[name] % each))
+            there = each in known[name] if name in known else os.path.exists(os.path.join(ROOT, folders[name] % each))
             if name == "parts" and each in OF_AMQP_0_9 and "amqp_0_9" not in carries["dialects"]:
                 raise ValueError(f"carries.parts: {each} goes with the dialect amqp_0_9")
             if not there:

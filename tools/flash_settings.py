@@ -22,6 +22,7 @@ from leveret.ports.url_1_0 import Url10
 from leveret.ports.url_older import UrlOlder
 
 from . import board_settings, boards, config
+from .board_parts import DRAFTS
 from .board_settings import NTP, PORT, WATCHDOG_MS
 from .flash_files import SETTINGS, File
 from .usage import UsageError
@@ -54,6 +55,7 @@ def wanted(board, options, existing):
             settings["wifi"]["country"] = table["country"]
     elif "ethernet" in table:
         settings["ethernet"] = table["ethernet"]
+    add_version(settings, table, board)
     has_network = "wifi" in settings or "ethernet" in settings
     add_places(settings, table, has_network)
     if has_network and table.get("ntp", NTP):
@@ -88,6 +90,25 @@ def add_places(settings, table, has_network):
         settings["serial"] = line if isinstance(line, dict) else {"line": line}
     if "listen" not in settings and "serial" not in settings:
         raise UsageError('nobody could reach this broker: name a network with --wifi SSID, or serial = "console" in [board]')
+
+
+def add_version(settings, table, board):
+    """The draft of 2005 that the board serves, where it does: `version`. Raises UsageError."""
+    carried = board.carries["dialects"]
+    drafts = [version for version, dialect in DRAFTS.items() if dialect in carried]
+    alone = len(drafts) == len(carried)
+    version = table.get("version", drafts[0] if alone and len(drafts) == 1 else None)
+    if version is None and alone:
+        raise UsageError(f"{board.name} carries drafts alone, and one listener serves one of them: say version = {says(drafts)} in [board]")
+    if version is not None and version not in drafts:
+        raise UsageError(f"[board] version is {version!r}, which {board.name} does not carry (boards/{board.name}/board.toml)")
+    if version is not None:
+        settings["version"] = version
+
+
+def says(versions):
+    """Versions as a person would write them: '"0.9a5" or "0.9r1"'."""
+    return " or ".join(f'"{version}"' for version in versions)
 
 
 def add_bridges(settings, board, path):

@@ -1,6 +1,6 @@
 """Writes generated tables into pages, each between two marks: the limits into core/LIMITS.md, from core/limits.py and core/limit_words.py;
-the rooms into core/DESIGN.md, from core/*/README.md; a few figures of the bench into README.md and
-tools/PERF.md, from the tables in tests/measure/README.md.
+the rooms into core/DESIGN.md, from core/*/README.md; a few figures of the bench into README.md and tools/PERF.md, from the tables in
+tests/measure/README.md; what versions of AMQP take on a board into boards/README.md, from the boards' files.
 
     python3 tools/generate_readme.py            write them
     python3 tools/generate_readme.py --check    exit 1 when a page does not have what its source says
@@ -10,6 +10,7 @@ import importlib
 import pathlib
 import re
 import sys
+import tomllib
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -41,6 +42,7 @@ FEATURES = (
     "^a queue beyond memory, filled",
     "^a queue beyond memory, drained",
 )
+SHOWN = ("esp32", "pico_2_w", "esp32_s3")  # of the boards: the code frozen, .mpy files with little and with much on it
 COLUMNS: tuple = (r"Leveret \(C\)", r"Leveret \(plain", "^RabbitMQ")
 
 
@@ -137,8 +139,30 @@ def rooms(core):
     return "\n".join(lines) + "\n"
 
 
+def sizes(folder):
+    """What each choice of versions takes on the boards SHOWN, by [sizes] of their files below `folder`."""
+    limits_module()
+    parts = importlib.import_module("leveret_tree.tools.board_parts")
+    titles = {choice: " and ".join(parts.TITLES[name] for name in parts.CHOICES[choice]) for choice in parts.CHOICES}
+    titles["all"] = "all of them"
+    lines = ["| board | versions | heap, code | heap, a connection | flash, bytecode | flash, viper | ROMFS image |"]
+    lines.append("|---|---|" + "---:|" * 5)
+    for board in SHOWN:
+        profile = tomllib.loads((folder / board / "board.toml").read_text(encoding="utf-8"))
+        for choice, row in profile["sizes"].items():
+            numbers = [row[name] for name in ("heap", "connection", "mpy", "viper", "romfs")]
+            lines.append(f"| {board} | {titles[choice]} | " + " | ".join(f"{number:,}" for number in numbers) + " |")
+    return "\n".join(lines) + "\n"
+
+
 # page, first mark, last mark, the text between them
 TABLES = (
+    (
+        "boards/README.md",
+        "<!-- sizes: written by tools/generate_readme.py -->\n",
+        "<!-- end of sizes -->\n",
+        lambda: sizes(ROOT / "boards"),
+    ),
     (
         "core/LIMITS.md",
         "<!-- limits: written by tools/generate_readme.py -->\n",

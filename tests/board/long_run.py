@@ -375,7 +375,7 @@ def run(name, messages, binary, native, as_files, sync):
     board = boards.load(name)
     heap = board.heap_size
     if as_files and board.code == "frozen":
-        heap += board.sizes["amqp_0_9"][1]
+        heap += board.sizes["amqp_0_9"]["mpy"]
     directory = tempfile.mkdtemp(prefix="leveret-field-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     port = free_port()
     cable = attached = field = None

@@ -228,8 +228,48 @@ def test_a_manifest_freezes_what_the_board_carries(name, tmp_path, monkeypatch, 
     assert frozen == set(flash_files.sources(boards.load(name), True))
 
 
+def drafts_of(tmp_path, choice, version, monkeypatch):
+    """The settings of an ESP32-S3 with these versions of AMQP, whose file names a draft, or none."""
+    monkeypatch.setenv(flash_settings.PASSWORD_VARIABLE, "x")
+    board = boards.load("esp32_s3")
+    board.carries = dict(board.carries, dialects=choice)
+    (tmp_path / "gateway.toml").write_text("[board]\n" + (f'version = "{version}"\n' if version else ""))
+    return flash_settings.wanted(board, options(wifi="home", config=str(tmp_path / "gateway.toml")), None)
+
+
+@pytest.mark.parametrize(
+    "choice, version, served",
+    [
+        (["amqp_0_9"], None, None),
+        (["amqp_0_9a5"], None, "0.9a5"),
+        (["amqp_0_9r1"], None, "0.9r1"),
+        (["amqp_0_9", "amqp_0_9a5"], None, None),
+        (["amqp_0_9", "amqp_0_9a5"], "0.9a5", "0.9a5"),
+        (["amqp_0_9a5", "amqp_0_9r1"], "0.9r1", "0.9r1"),
+    ],
+)
+def test_a_board_serves_the_draft_that_it_carries_alone_or_is_told(tmp_path, monkeypatch, choice, version, served):
+    assert drafts_of(tmp_path, choice, version, monkeypatch).get("version") == served
+
+
+@pytest.mark.parametrize(
+    "choice, version, said",
+    [
+        (["amqp_0_9a5", "amqp_0_9r1"], None, 'one listener serves one of them: say version = "0.9a5" or "0.9r1" in [board]'),
+        (["amqp_0_9", "amqp_0_9r1"], "0.9a5", "[board] version is '0.9a5', which esp32_s3 does not carry"),
+        (["amqp_0_9"], "0.9a5", "[board] version is '0.9a5', which esp32_s3 does not carry"),
+        (["amqp_0_9"], "0-9", "[board] version is '0-9'; it must be"),
+    ],
+)
+def test_a_draft_that_a_board_cannot_serve_is_refused(tmp_path, monkeypatch, choice, version, said):
+    with pytest.raises(UsageError) as caught:
+        drafts_of(tmp_path, choice, version, monkeypatch)
+    assert said in str(caught.value)
+
+
 def test_a_board_that_carries_every_part_has_all_that_its_files_import_late():
     board = boards.load("unix")
+    board.carries["dialects"] = sorted(boards.DIALECTS)
     board.carries["parts"] = sorted(set(boards.PARTS) - {"client", "client_1_0"})  # those two are what a board has that is no broker
     carried = set(flash_files.source_paths(board))
     for path in sorted(carried):

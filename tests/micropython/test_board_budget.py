@@ -19,7 +19,7 @@ import stage
 import toolchain
 
 from leveret.core.limits import ROWS
-from leveret.core.limits_further import ROWS as OF_AMQP_1_0
+from leveret.core.limits_further import ROWS as FURTHER
 from leveret.tools import boards, flash_files, put_together
 
 MEMORY = os.path.join(stage.ROOT, "tests", "memory")
@@ -61,15 +61,20 @@ def lay_out(board, staged):
     holders: dict = {}
     texts = flash_files.sources(board, False, holders)
     compile_board(board, library, texts)
-    has_1_0 = "amqp_1_0" in board.carries["dialects"]
-    limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS if row not in OF_AMQP_1_0 or has_1_0}
     for path, text in put_together.stand_ins(holders).items():  # tests/memory asks there once the code is measured
         if path.startswith("core/"):
             os.makedirs(os.path.dirname(os.path.join(library, "leveret", path)), exist_ok=True)
             with open(os.path.join(library, "leveret", path), "w", encoding="utf-8") as file:
                 file.write(text)
+    write_profile(board, library, texts)
+
+
+def write_profile(board, library, paths):
+    """The board's limits and those of its modules that are files of their own, in board_profile.py, with what tests/memory wants."""
+    has_further = "core/limits_further.py" in board.files()
+    limits = {row[0]: getattr(board.limits, row[0]) for row in ROWS if row not in FURTHER or has_further}
     order = boards.load_order(flash_files.entries(board))
-    modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in order if path in texts]
+    modules = ["leveret." + os.path.splitext(path)[0].replace("/", ".") for path in order if path in paths]
     for name, text in STUBS.items():
         with open(os.path.join(library, name + ".py"), "w", encoding="utf-8") as file:
             file.write(text)
