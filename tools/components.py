@@ -165,7 +165,7 @@ RABBITMQADMIN_2 = Component(
     ("rabbitmqadmin 2",),
     "the newer rabbitmqadmin is not run (RabbitMQ's Python script is)",
     lambda: rabbitmqadmin_2() is not None,
-    install="cargo install rabbitmqadmin (five minutes of the processor, Rust 1.94; Debian's is older), and PATH or " + RABBITMQADMIN_VARIABLE,
+    install="cargo install rabbitmqadmin (five minutes, Rust 1.94; Debian's is older), and PATH or " + RABBITMQADMIN_VARIABLE,
     may_be_left_out=True,
 )
 AMQP_TOOLS = Component(
