@@ -199,6 +199,12 @@ class Engine:
             + burying.memory()
         )
 
+    def ready(self, broker):
+        """What reads and sends for many connections in one call (ready.py), for the port's loop."""
+        from . import ready  # there is no C module on some machines
+
+        return ready.Ready(self, broker)
+
     def _keep(self, pointer):
         self.kept.append(pointer)
         return pointer

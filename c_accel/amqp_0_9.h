@@ -84,4 +84,24 @@ int32_t leveret_amqp_0_9_finish(const leveret_tables *t, const leveret_intake *i
  * It stops before the last octet of a content that is not for C, a frame's end, and at any frame but the next of the body. */
 int32_t leveret_amqp_0_9_take_in(const leveret_tables *t, leveret_intake *in, const int32_t *numbers, int32_t descriptor);
 
+/* A connection of which C reads what has come into its empty receive buffer (`octets`, `size`) and processes it; its parameters are those of `ingest`. */
+typedef struct {
+    uint8_t *octets;
+    const int32_t *numbers;
+    int32_t size;
+    int32_t number_count;
+    int32_t frame_size_max;
+    int32_t user;
+    int32_t descriptor;
+    int32_t got;     /* octets; -1: none now; 0: the peer is gone */
+    int32_t at;      /* so many of them are processed */
+    int32_t counted; /* of the channels that have confirms to write the first, as STATE_COUNTED_HEAD */
+} leveret_amqp_0_9_ready;
+
+/* Read and process once for each row, with a turn's `effort` each. What is to be logged is in the state then, of all of them. */
+void leveret_amqp_0_9_read_ready(const leveret_tables *t, leveret_amqp_0_9_ready *rows, int32_t count, int32_t effort);
+
+/* Have the system send what waits in these outputs, without insets, as far as it takes it now. An error is left to who tries again. */
+void leveret_send_ready(leveret_output **outputs, const int32_t *descriptors, int32_t count);
+
 #endif

@@ -36,6 +36,8 @@ class Loop(Slots):
         self.alarms = Alarms(slot_count)
         self.uptime_ms = 0  # up to `ticked`
         self.collect_touched = broker.tables.engine.collect_touched if broker is not None else None
+        engine: "Any" = None if broker is None else broker.tables.engine
+        self.ready: "Any" = engine.ready(broker) if hasattr(engine, "ready") else None  # takes small turns together (DESIGN.md section 1)
         self.bulky: "set[int]" = set()  # slots whose streams had as much as was taken when they were read last
         self.gathering: "dict[int, Any]" = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
         self.needy: "set[int]" = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
@@ -93,12 +95,14 @@ class Loop(Slots):
         elif self.broker is not None:
             left = min(left, self.broker.due_in(now))
         wait_ms = max(0, min(timeout_ms, left))
-        happened = []
-        later = []
+        happened: "list[int]" = []
+        later: "list[tuple[int, int]]" = []
         heard = 0
         ready = self.poller.poll(wait_ms / 1000, _READY) if _EPOLL else self.poller.poll(wait_ms)
         now = clock.now_ms()
         self.tell_broker(now)  # what is read now has come now, however long nothing has happened
+        if self.ready is not None:
+            ready, heard = self.read_ready(ready, happened, later)
         for key, flags in ready:
             owner = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(owner, int):
@@ -120,6 +124,26 @@ class Loop(Slots):
         self.tell_endpoints(now)
         self.deliver()
         self.arm()
+
+    def read_ready(self, ready: "list[Any]", happened: "list[int]", later: "list[tuple[int, int]]") -> "tuple[list[Any], int]":
+        """Read what is for `ready` (c_accel/ready.py), before anything else changes: what poll said of the others, and how many had a
+        little. `happened` gets the slots that there is more to do for, `later` those with more to read."""
+        others = []
+        for key, flags in ready:
+            slot = self.by_key.get(key)
+            if flags != IN or slot not in self.gathering or slot in self.bulky:
+                others.append((key, flags))
+            elif not self.ready.add(slot, self.endpoints[slot], self.streams[slot].descriptor):
+                others.append((key, flags))
+        left, full = self.ready.read()
+        self.bulky.update(full)
+        later += [(slot, IN) for slot in full]
+        happened += left
+        return others, len(ready) - len(others) - len(full)
+
+    def waits_to_read(self, slot: int) -> bool:
+        """True when poll is asked for nothing of a slot but octets to read."""
+        return self.masks[slot] == IN
 
     def wake(self, slots: "Iterable[int]") -> None:
         """Read and write these slots in this step, and tell their endpoints the time soon."""
@@ -217,8 +241,9 @@ class Loop(Slots):
         for _ in range(_ROUNDS):
             if self.broker is not None:
                 self.broker.run()
-            moved = False
-            for slot in self.looked_at():
+            slots = self.looked_at()
+            moved = self.ready is not None and self.ready.has_sent()
+            for slot in slots:
                 try:
                     moved = self.flush(slot) or moved
                 except Exception as error:  # an error of ours ends this connection alone
@@ -234,6 +259,8 @@ class Loop(Slots):
     def looked_at(self) -> list[int]:
         """The slots whose streams or endpoints changed in this step."""
         touched = self.collect_touched() if self.collect_touched is not None else None
+        if touched and self.ready is not None:
+            touched = self.ready.send(self, touched)
         if touched:
             self.wake(touched)
         if self.scanned:
