@@ -51,6 +51,7 @@ PARTS = {
     "fragments": (),
     "link": ("core/serial_link/link.py",),
     "tcp": ("ports/sockets.py",),
+    "patience": ("core/connection/patience.py",),
     "bridge": (
         "ports/bridge/bridge.py",
         "ports/bridge/bridges.py",

@@ -17,10 +17,9 @@ if False:  # for the type checker alone
     from typing import Any
 
 EMPTY = memoryview(b"")
+patience = part("connection.patience")  # boards without room for it wait for ever
 
 FINISH_ATTEMPTS = 3
-
-TURN_MS = 3600000  # between two ticks of a connection of which nothing is due
 
 LINGER_MS = 3000  # the time in which a peer must answer a close
 
@@ -156,30 +155,8 @@ class Connection:
             if left < 0:
                 self.finish()
             return max(left + 1, 0)
-        patience_ms = self.patience(now)
-        if self.closed:
-            return None
         wait_ms = self.guarded(self.session_tick)
-        return None if wait_ms is None else min(wait_ms, patience_ms)
-
-    def patience(self, now):
-        """End a connection whose peer takes nothing: send_timeout_ms without one octet gone of those that wait, as RabbitMQ does; what it
-        had not settled goes back. Returns the milliseconds until that is due at the earliest.
-
-        A peer without an address is another part of this program or at a serial line, which may be away for longer; one that is not read
-        may be unable to read before it is."""
-        most = self.broker.limits.send_timeout_ms
-        if self.send.start == self.send.end or not self.reading or not most or not self.address:
-            self.stuck_since = -1
-        elif self.stuck_since < 0:
-            self.stuck_since = now
-        elif elapsed(now, self.stuck_since) > most:
-            text = "%s: the peer has taken nothing for %d ms of what waits for it (limit send_timeout_ms)"
-            self.broker.inform(text % (self.name, most), True)
-            self.finish()
-        else:
-            return most - elapsed(now, self.stuck_since) + 1
-        return most or TURN_MS
+        return wait_ms if patience is None else patience.bounded(self, now, wait_ms)
 
     def close(self, text="the broker is closing"):
         """Begin to close from our side, with the protocol's words."""
