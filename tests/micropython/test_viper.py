@@ -14,7 +14,7 @@ import pytest
 import stage
 import toolchain
 
-from leveret.tools import generate_viper
+from leveret.tools import boards, generate_viper
 
 MEMORY = os.path.join(stage.ROOT, "tests", "memory")
 STEPS = 600
@@ -86,6 +86,20 @@ def test_its_text_gives_the_same_bytes(family, seed):
     assert viper == plain
 
 
+# Imports what a broker needs, each behind what it imports, then runs a family: imports within imports exhaust the C stack of a 32-bit build.
+DEEPEST_FIRST = """
+for name in %r:
+    __import__(name)
+import %s as same_bytes
+same_bytes.main(%d, %d)
+"""
+
+
+def modules():
+    """Names of the modules of a unix board's broker in the order in which they are loaded."""
+    return ["leveret." + path[:-3].replace("/", ".") for path in boards.load_order(boards.load("unix").roots())]
+
+
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
     """(binary, directory of the plain form, directory of the viper form)."""
@@ -106,7 +120,7 @@ def test_as_machine_code_it_gives_the_same_bytes(staged, family, seed):
     binary, *directories = staged
     plain, viper = [
         lines(
-            [binary, "-X", "heapsize=16m", family + ".py", str(seed), str(STEPS)],
+            [binary, "-X", "heapsize=16m", "-c", DEEPEST_FIRST % (modules(), family, seed, STEPS)],
             dict(os.environ, MICROPYPATH=f"{MEMORY}:{directory}/lib"),
         )
         for directory in directories
