@@ -30,6 +30,6 @@ class Framing:
         return lib.leveret_unstuff(ffi.from_buffer("uint8_t[]", source), at, end, octets, numbers)
 
     @staticmethod
-    def stuff(source, size, target, at, escaped, escaped_below):
+    def stuff(source, start, size, target, at, escaped, escaped_below):
         """See core/serial_link/stuffing.py, stuff."""
-        return lib.leveret_stuff(ffi.from_buffer("uint8_t[]", source), size, target, at, escaped, escaped_below)
+        return lib.leveret_stuff(ffi.from_buffer("uint8_t[]", source) + start, size, target, at, escaped, escaped_below)

@@ -33,7 +33,7 @@ class Console:
     def __init__(self):
         self.pollable = sys.stdin
         self._input: "Any" = sys.stdin.buffer
-        self._output = sys.stdout.buffer
+        self._output: "Any" = sys.stdout.buffer
         self._octet = memoryview(bytearray(1))
         ready = select.poll()
         ready.register(sys.stdin, select.POLLIN)
@@ -55,9 +55,9 @@ class Console:
             return True
         return False
 
-    def write(self, view):
-        """Octets written."""
-        return self._output.write(view)
+    def write_part(self, octets, at, size):
+        """Octets written, of octets[at:at + size]."""
+        return self._output.write(octets, at, size)
 
     def close(self):
         """The console stays."""
@@ -77,15 +77,16 @@ class Uart:
         except TypeError:  # an STM32's pins belong to its UART, and it takes none
             uart = made(number, baudrate=baud, rxbuf=UART_BUFFER, timeout=0)
         self.name = "UART %s" % number
-        self.pollable = self._uart = uart
+        self._uart: "Any" = uart
+        self.pollable = uart
 
     def read_into(self, view):
         """Octets read; None: nothing now."""
         return self._uart.readinto(view) or None
 
-    def write(self, view):
-        """Octets written; None: no room now."""
-        return self._uart.write(view) or None
+    def write_part(self, octets, at, size):
+        """Octets written, of octets[at:at + size]; None: no room now."""
+        return self._uart.write(octets, at, size) or None
 
     def close(self):
         """Give the pins back."""

@@ -1,5 +1,7 @@
 """Sockets as streams (core/DESIGN.md section 2), listeners, and what both know of addresses. On CPython and MicroPython alike."""
 
+from ..core.shim import MICROPYTHON
+
 if False:  # for the type checker alone
     from typing import Any, Callable
 
@@ -43,6 +45,15 @@ class SocketStream:
         """Octets written; None: none now; 0: the peer is gone."""
         try:
             return self._write(view)
+        except OSError as error:
+            return None if would_block(error) else 0
+
+    def write_part(self, octets: "memoryview", at: int, size: int) -> int | None:
+        """As `write`, of octets[at:at + size]."""
+        if not MICROPYTHON:
+            return self.write(octets[at : at + size])
+        try:
+            return self._write(octets, at, size)  # MicroPython's own: a view would be heap
         except OSError as error:
             return None if would_block(error) else 0
 

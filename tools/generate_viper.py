@@ -25,6 +25,7 @@ FILES = (  # below core/, without .py
     "amqp_0_9/hot_out",
     "amqp_1_0/hot_in",
     "amqp_1_0/hot_transfers",
+    "serial_link/check_32",
 )
 OCTETS = ("arena", "source", "target", "prefix", "route_octets", "octets", "left_octets", "way")
 TABLES = (

@@ -113,7 +113,8 @@ class Sending:
             if outcome == deliver.NOT_YET:
                 at += 1
             else:
-                self.writing.pop(at).waits_to_write = False
+                done = self.writing.pop(at)  # not assigned to as it comes: MicroPython makes a bound method then, on the heap
+                done.waits_to_write = False
 
     def room(self):
         """The peer has read: continue writing, and activate the queues of our consumers."""

@@ -49,6 +49,8 @@ class Promises:
     def runs(self):
         """[(first, last, outcome)] whose sync is done, in their order; the protocol goes on when the next ones are durable. Each
         stays until `told`. The list is read before the next call, of any session's."""
+        if not self.waiting:
+            return ()
         if len(self.waiting) == 1 and (self.journal is None or self.journal.durable(self.waiting[0][NEEDS])):
             for place in range(NEEDS):
                 ALONE[0][place] = self.waiting[0][place]

@@ -86,6 +86,10 @@ class Connection:
         """True where `writable` is not empty."""
         return self.reading and not self.closed and not self.gone and self.receive.available() < self.receive.size
 
+    def in_buffer(self):
+        """As `writable`, the buffer itself (`room`, and `octets` from `end` on), None where nothing is read: a view is heap on a board."""
+        return None if self.closed or self.gone or not self.reading else self.receive
+
     def received(self, count):
         """`count` octets were received; 0: the peer has closed."""
         if self.closed:
@@ -123,6 +127,10 @@ class Connection:
     def pending(self):
         """The octets that wait to be sent."""
         return EMPTY if self.send is None else self.send.pending()
+
+    def out_buffer(self):
+        """As `pending`, the buffer itself (`octets` from `start` to `end`) or None."""
+        return self.send
 
     def sent(self, count):
         """`count` octets were sent; there may be room for waiting frames."""

@@ -17,14 +17,19 @@ class ReceiveBuffer:
         """Empty."""
         self.start = self.end = 0
 
-    def writable(self):
-        """The view to receive into; length 0 only when `size` octets wait."""
+    def room(self):
+        """Octets that can be received behind `end`, after moving what waits to the front."""
         if self.start:
             left = self.end - self.start
             if left:
                 copy(self.octets, 0, self.octets, self.start, left)
             self.start = 0
             self.end = left
+        return self.size - self.end
+
+    def writable(self):
+        """The view to receive into; length 0 only when `size` octets wait."""
+        self.room()
         return self.octets[self.end :] if self.end else self.octets
 
     def available(self):

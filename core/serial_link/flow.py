@@ -129,17 +129,17 @@ class Flow:
     def _deliver(self, window):
         """Give the inner endpoint the octets that are complete."""
         inner = self._inner
-        piece = window.piece()
-        while len(piece):
-            at = 0
-            while at < len(piece):
+        left = window.piece_size()
+        while left:
+            at, end = window.piece_start(), window.piece_start() + left
+            while at < end:
                 view = inner.writable()
-                size = min(len(view), len(piece) - at)
-                copy(view, 0, piece, at, size)
+                size = min(len(view), end - at)
+                copy(view, 0, window.ring, at, size)
                 inner.received(size)
                 at += size
-            window.release(at)
-            piece = window.piece()
+            window.release(left)
+            left = window.piece_size()
 
     # Frames onto the line
 
@@ -197,9 +197,9 @@ class Flow:
         writer.begin(DATA, window.run_first, self._receive.expected)
         at = 0
         while at < window.run_size:
-            piece = window.run_piece(at)
-            writer.add(piece, len(piece))
-            at += len(piece)
+            size = window.run_left(at)
+            writer.add(window.ring, window.run_start(at), size)
+            at += size
         writer.finish()
         self.sent_count += 1
         self._frame_size.count(at, 0)
@@ -210,10 +210,10 @@ class Flow:
         room = min(window.room(), size_max)
         if room == 0:
             return
-        view = self._inner.pending()
-        size = min(len(view), room)
+        out = self._inner.out_buffer()
+        size = min(out.end - out.start, room)
         if size:
-            window.put(view, size)
+            window.put(out.octets, out.start, size)
             self._inner.sent(size)
 
     def _put(self, name, size):

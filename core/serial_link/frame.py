@@ -13,12 +13,11 @@ Laws: buffers are made in the constructors; a reader holds one frame at most, wh
 check fails. The meaning of frames is link.py's, the work on each octet stuffing.py's.
 """
 
-import binascii
 from array import array
-from struct import pack_into
 
-from ..shim import const
+from ..shim import const, table
 from . import stuffing
+from .check_32 import add
 
 _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
@@ -62,21 +61,26 @@ class FrameChecks:
         self.form = stuffing.chosen
         self.address = address
         self._from = FROM_ACTIVE if active else 0
-        self.handshake_seed = binascii.crc32(bytes((address,))) if address else 0
+        self._remainders = remainders()
+        self.handshake_seed = table(2)  # of a check its lower and its upper 16 bits: a number of 32 is heap on a board
+        if address:
+            self.add(bytes((address,)), 0, 1, self.handshake_seed, 4)
         self.size = 0  # octets of a session's check; 0: there is no session
-        self.seed = 0
+        self.seed = table(2)
 
     def begin(self, nonces, size):
         """Begin the session of `nonces` (bytes): from now on frames belong to it."""
         self.size = size
         seed = bytes((self.address,)) + nonces
-        self.seed = self.of(seed, len(seed), 0, size)
+        self.seed[0] = self.seed[1] = 0
+        self.add(seed, 0, len(seed), self.seed, size)
 
-    def of(self, octets, size, value, check_size):
-        """The check, of `check_size` octets, of octets[0:size]; `value` is the check of the octets before them."""
+    def add(self, octets, start, size, value, check_size):
+        """Make `value`, the check of the octets before them, of `check_size` octets, that of octets[start:start + size] as well."""
         if check_size == 4:
-            return binascii.crc32(octets if size == len(octets) else octets[:size], value)
-        return self.form.check_16(octets, size, value)
+            add(octets, start, size, value, self._remainders)
+        else:
+            value[0] = self.form.check_16(octets[start : start + size], size, value[0])
 
     def clear(self):
         """Forget the session."""
@@ -98,6 +102,32 @@ class FrameChecks:
         return self.handshake_seed if is_handshake(kind) else self.seed
 
 
+def remainders():
+    """Remainders of the reflected polynomial of CRC-32 for each half of an octet: their lower 16 bits, and behind these their upper."""
+    halves = table(32)
+    for half in range(16):
+        remainder = half
+        for _ in range(4):
+            remainder = remainder >> 1 ^ 0xEDB88320 if remainder & 1 else remainder >> 1
+        halves[half] = remainder & 0xFFFF
+        halves[16 + half] = remainder >> 16
+    return halves
+
+
+def begin(value, seed):
+    """Begin a check with the octets that `seed` is of."""
+    value[0] = seed[0]
+    value[1] = seed[1]
+
+
+def put(octets, value):
+    """Write a check, its least significant octet first."""
+    octets[0] = value[0] & 0xFF
+    octets[1] = value[0] >> 8
+    octets[2] = value[1] & 0xFF
+    octets[3] = value[1] >> 8
+
+
 class FrameReader:
     """Finds the frames in the octets off the line.
 
@@ -109,7 +139,8 @@ class FrameReader:
         self.octets = memoryview(bytearray(HEADER_SIZE + payload_size_max + 4))
         self.size = 0
         self.bad_count = 0
-        self._check = bytearray(4)  # a number of 32 bits is heap on a board, and so is each part of it
+        self._check = bytearray(4)
+        self._value = table(2)
         self._checks = checks
         self._numbers = array("i", (0, len(self.octets), 0, 0))
         self._octets_at = checks.form.octets(self.octets)
@@ -145,8 +176,10 @@ class FrameReader:
             self.bad_count += 1
 
     def _check_holds(self, size, check_size):
-        octets, check = self.octets, self._check
-        pack_into("<I", check, 0, self._checks.of(octets, size, self._checks.seed_of(octets[0]), check_size))
+        octets, check, value = self.octets, self._check, self._value
+        begin(value, self._checks.seed_of(octets[0]))
+        self._checks.add(octets, 0, size, value, check_size)
+        put(check, value)
         for place in range(check_size):
             if check[place] != octets[size + place]:
                 return False
@@ -169,7 +202,7 @@ class FrameWriter:
         self._header = bytearray(HEADER_SIZE)
         self._check = bytearray(4)
         self._check_size = 0
-        self._value = 0
+        self._value = table(2)
         self._escaped_below = 0
         self._escaped = _INTERRUPT if checks.kind_of(DATA) & FROM_ACTIVE else _ESCAPE
 
@@ -190,30 +223,30 @@ class FrameWriter:
             self.end = 1
         self._escaped_below = _CONTROL if is_handshake(kind) else 0
         self._check_size = self._checks.size_of(kind)
-        self._value = self._checks.seed_of(kind)
-        self.add(header, HEADER_SIZE)
+        begin(self._value, self._checks.seed_of(kind))
+        self.add(header, 0, HEADER_SIZE)
 
-    def add(self, payload, size):
-        """Append payload[0:size] to the frame."""
-        self._value = self._checks.of(payload, size, self._value, self._check_size)
-        self._stuff(payload, size)
+    def add(self, payload, start, size):
+        """Append payload[start:start + size] to the frame."""
+        self._checks.add(payload, start, size, self._value, self._check_size)
+        self._stuff(payload, start, size)
 
     def finish(self):
         """End the frame: the payload is complete."""
-        pack_into("<I", self._check, 0, self._value)
-        self._stuff(self._check, self._check_size)
+        put(self._check, self._value)
+        self._stuff(self._check, 0, self._check_size)
         self.octets[self.end] = _FLAG
         self.end += 1
 
     def put(self, name, sequence, acknowledged, payload, size):
         """Make the whole frame with payload[0:size]."""
         self.begin(name, sequence, acknowledged)
-        self.add(payload, size)
+        self.add(payload, 0, size)
         self.finish()
 
-    def _stuff(self, source, size):
+    def _stuff(self, source, start, size):
         assert self.end + 2 * size < len(self.octets), "a frame is larger than its writer was made for"
-        self.end = self._checks.form.stuff(source, size, self._octets_at, self.end, self._escaped, self._escaped_below)
+        self.end = self._checks.form.stuff(source, start, size, self._octets_at, self.end, self._escaped, self._escaped_below)
 
     def clear(self):
         """Drop the frame that is being sent."""

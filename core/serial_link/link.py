@@ -201,7 +201,8 @@ class Link:
             elif self._reader.bad_count > bad_count:
                 self.step("noise")
 
-    def pending(self):
+    def out_buffer(self):
+        """The writer, which has the next frame: `pending` without a view, which is heap on a board."""
         writer = self._writer
         if writer.start == writer.end:
             self._change_speed()
@@ -209,7 +210,15 @@ class Link:
                 writer.start = writer.end = 0
                 self._compose()
                 writer.line_silent = writer.end == 0
+        return writer
+
+    def pending(self):
+        writer = self.out_buffer()
         return self._nothing if writer.start == writer.end else writer.octets[writer.start : writer.end]
+
+    def is_read(self):
+        """True where `writable` is not empty."""
+        return not self.closed
 
     def sent(self, size):
         self._writer.start += size
@@ -359,7 +368,7 @@ class Link:
 
     def begin_session(self, greeting):
         """Begin a session, and leave it again where it has no endpoint."""
-        self.streams.end()
+        self.streams.end_all()
         _, nonce, _, window_size, payload_size_max, check_size, stream_count, _ = greeting
         self._peer_nonce = nonce
         pack_into(">II", self._small, 0, self._nonce if self._active else nonce, nonce if self._active else self._nonce)
@@ -380,7 +389,7 @@ class Link:
         """End the session without a word to the peer."""
         self._nonce = self._nonce % NONCE_MAX + 1
         self._only = None
-        self.streams.end()
+        self.streams.end_all()
         self.closed = self.state == "ended"
 
     def ignore(self, *given):

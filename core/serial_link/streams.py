@@ -26,7 +26,6 @@ _NUMBER_MASK = const(0x3F)
 _HEADER_SIZE = const(3)
 _PIECE_MIN = const(16)  # no record is begun for less room
 
-EMPTY = memoryview(b"")
 STREAM_COUNT_MAX = 64
 ROOM_MAX = 32768
 
@@ -63,7 +62,7 @@ class Streams:
         self._held_end = table(count)
         self._moved_at = table(count)
         self._in = memoryview(bytearray(record_size + _HEADER_SIZE))
-        self._out = memoryview(bytearray(2 * (record_size + _HEADER_SIZE)))
+        self.octets = memoryview(bytearray(2 * (record_size + _HEADER_SIZE)))
         self._header = bytearray(_HEADER_SIZE)
         self._now = 0
         self.begin(count)
@@ -72,20 +71,20 @@ class Streams:
         """Begin a session with at most `count` streams: both ends have room for so many."""
         self.count = min(count, len(self._inners))
         self.broken = False
-        self._start = self._end = 0
+        self.start = self.end = 0
         self._turn = 0
         self._fill = 0
         self._left = 0  # octets of a record's payload that are still to come
         self._number = 0
 
-    def end(self):
+    def end_all(self):
         """End every connection: the session is over."""
         for number in range(len(self._inners)):
             inner = self._inners[number]
             self._forget(number)
             if inner is not None and not inner.closed:
                 inner.received(0)
-        self._start = self._end = 0
+        self.start = self.end = 0
 
     def open(self, inner):
         """Open a stream for `inner`; false when all are in use."""
@@ -121,13 +120,14 @@ class Streams:
                     self._fill = 0
                     self._process_header()
 
-    def pending(self):
-        if self._end - self._start < self._record_size:
+    def out_buffer(self):
+        """Itself: octets[start:end] wait to be sent."""
+        if self.end - self.start < self._record_size:
             self._top_up()
-        return EMPTY if self._start == self._end else self._out[self._start : self._end]
+        return self
 
     def sent(self, size):
-        self._start += size
+        self.start += size
 
     def tick(self, now):
         self._now = now
@@ -211,11 +211,9 @@ class Streams:
     def _deliver(self, number, inner, source, at, end):
         """Give source[at:end] to the endpoint as far as it has room; returns where it stopped."""
         while at < end and not inner.closed:
-            view = inner.writable()
-            size = min(len(view), end - at)
+            size = put_in(inner, source, at, end - at)
             if size == 0:
                 return at
-            copy(view, 0, source, at, size)
             inner.received(size)
             at += size
             self._owed[number] += size
@@ -256,20 +254,20 @@ class Streams:
     def _top_up(self):
         """Put records behind the waiting ones, as far as there is room: the streams in turn, each its CREDIT, OPEN or CLOSE and one piece
         of data."""
-        left = self._end - self._start
+        left = self.end - self.start
         if left:
-            copy(self._out, 0, self._out, self._start, left)
-        self._start = 0
-        self._end = left
+            copy(self.octets, 0, self.octets, self.start, left)
+        self.start = 0
+        self.end = left
         silent = 0
-        while silent < self.count and len(self._out) - self._end > _PIECE_MIN + 4 * _HEADER_SIZE:
+        while silent < self.count and len(self.octets) - self.end > _PIECE_MIN + 4 * _HEADER_SIZE:
             number = self._turn
             self._turn = (number + 1) % self.count
-            end = self._end
+            end = self.end
             if self._states[number] & _IN_USE:
                 self._look_after(number)
                 self._say(number)
-            silent = silent + 1 if end == self._end else 0
+            silent = silent + 1 if end == self.end else 0
 
     def _say(self, number):
         state = self._states[number]
@@ -286,26 +284,46 @@ class Streams:
         self._free(number)
 
     def _say_data(self, number):
-        room = len(self._out) - self._end - 2 * _HEADER_SIZE
+        room = len(self.octets) - self.end - 2 * _HEADER_SIZE
         size = min(self._credits[number], self._record_size, room)
         if size <= 0 or room < _PIECE_MIN:
             return
         inner = self._inners[number]
-        view = inner.pending()
-        size = min(size, len(view))
+        if hasattr(inner, "out_buffer"):
+            out = inner.out_buffer()
+            source, start, waiting = out.octets, out.start, out.end - out.start
+        else:
+            source, start = inner.pending(), 0
+            waiting = len(source)
+        size = min(size, waiting)
         if size == 0:
             return
         self._record(_DATA | number, size)
-        copy(self._out, self._end, view, 0, size)
-        self._end += size
+        copy(self.octets, self.end, source, start, size)
+        self.end += size
         self._credits[number] -= size
         inner.sent(size)
 
     def _record(self, octet, size):
         """Write the head of a record; `size` counts where the kind has one."""
-        self._out[self._end] = octet
-        self._end += 1
+        self.octets[self.end] = octet
+        self.end += 1
         kind = octet & _KIND_MASK
         if kind == _DATA or kind == _CREDIT:
-            pack_into(">H", self._out, self._end, size)
-            self._end += 2
+            pack_into(">H", self.octets, self.end, size)
+            self.end += 2
+
+
+def put_in(inner, source, at, size):
+    """Put up to `size` octets of source from `at` on where an endpoint receives: how many it has room for."""
+    if not hasattr(inner, "in_buffer"):
+        view = inner.writable()
+        size = min(len(view), size)
+        copy(view, 0, source, at, size)
+        return size
+    receive = inner.in_buffer()
+    if receive is None:
+        return 0
+    size = min(receive.room(), size)
+    copy(receive.octets, receive.end, source, at, size)
+    return size

@@ -74,12 +74,12 @@ def unstuff(source, at, end, octets, numbers):
     return at
 
 
-def stuff(source, size, target, at, escaped, escaped_below):
-    """Stuff source[0:size] behind target[0:at], which has room for twice as many octets; returns where they end.
+def stuff(source, start, size, target, at, escaped, escaped_below):
+    """Stuff `size` octets of source from `start` on behind target[0:at], which has room for twice as many octets; returns where they end.
 
     Besides flag and escape the octet `escaped` and those below `escaped_below` are escaped.
     """
-    for index in range(size):
+    for index in range(start, start + size):
         octet = source[index]
         if octet == _FLAG or octet == _ESCAPE or octet == escaped or octet < escaped_below:
             target[at] = _ESCAPE

@@ -38,7 +38,7 @@ class SendWindow:
     """A ring of `size_max` octets, one of WINDOW_SIZES."""
 
     def __init__(self, size_max):
-        self._ring = memoryview(bytearray(size_max))
+        self.ring = memoryview(bytearray(size_max))
         self._sizes = bytearray(GRAIN_COUNT_MAX)
         self._states = bytearray(GRAIN_COUNT_MAX)
         self._orders = table(GRAIN_COUNT_MAX)
@@ -67,13 +67,13 @@ class SendWindow:
         """True for an acknowledgement of a grain that was put here."""
         return (acknowledged - self.base) & SEQUENCE_MASK <= self.outstanding()
 
-    def put(self, source, size):
-        """Keep source[0:size] for sending. The caller has checked `room`."""
-        at = 0
-        while at < size:
+    def put(self, source, at, size):
+        """Keep `size` octets of source from `at` on for sending. The caller has checked `room`."""
+        end = at + size
+        while at < end:
             slot = self.next % self.count
-            piece = min(self.grain, size - at)
-            copy(self._ring, slot * self.grain, source, at, piece)
+            piece = min(self.grain, end - at)
+            copy(self.ring, slot * self.grain, source, at, piece)
             self._sizes[slot] = piece
             self._states[slot] = _QUEUED
             self.next = (self.next + 1) & SEQUENCE_MASK
@@ -109,10 +109,13 @@ class SendWindow:
                 self._begin_orders_anew()
         return size > 0
 
-    def run_piece(self, at):
-        """The run from its octet `at` on, as far as it lies in one piece."""
-        start = (self.run_first % self.count * self.grain + at) % (self.count * self.grain)
-        return self._ring[start : min(start + self.run_size - at, self.count * self.grain)]
+    def run_start(self, at):
+        """Where in `ring` the run's octet `at` lies; those behind it lie there as far as its end, or the ring's."""
+        return (self.run_first % self.count * self.grain + at) % (self.count * self.grain)
+
+    def run_left(self, at):
+        """How many octets lie there in one piece, from the run's octet `at` on."""
+        return min(self.run_size - at, self.count * self.grain - self.run_start(at))
 
     def mark_question(self):
         """Note that a question goes out now: its answer covers all grains that were sent before it."""
@@ -191,7 +194,7 @@ class ReceiveWindow:
     """A ring of `size_max` octets, one of WINDOW_SIZES."""
 
     def __init__(self, size_max):
-        self._ring = memoryview(bytearray(size_max))
+        self.ring = memoryview(bytearray(size_max))
         self._sizes = bytearray(GRAIN_COUNT_MAX)
         self.begin(size_max)
 
@@ -219,7 +222,7 @@ class ReceiveWindow:
             slot = sequence % self.count
             piece = min(self.grain, end - at)
             if self._sizes[slot] == 0:
-                copy(self._ring, slot * self.grain, source, at, piece)
+                copy(self.ring, slot * self.grain, source, at, piece)
                 self._sizes[slot] = piece
                 fresh += 1
             at += piece
@@ -228,19 +231,23 @@ class ReceiveWindow:
             self.top = sequence
         return fresh
 
-    def piece(self):
-        """The next octets in order, as far as they lie together; empty when the next grain is missing."""
-        start = number = self.expected % self.count
+    def piece_start(self):
+        """Where in `ring` the next octets in order lie."""
+        return self.expected % self.count * self.grain
+
+    def piece_size(self):
+        """How many lie there together; 0 when the next grain is missing."""
+        number = self.expected % self.count
         size = 0
         while number < self.count and self._sizes[number]:
             size += self._sizes[number]
             number += 1
             if self._sizes[number - 1] < self.grain:
                 break
-        return self._ring[start * self.grain : start * self.grain + size]
+        return size
 
     def release(self, size):
-        """Free the first `size` octets of `piece`, which is all of it."""
+        """Free the next octets: `piece_size` of them."""
         while size > 0:
             slot = self.expected % self.count
             size -= self._sizes[slot]

@@ -133,8 +133,9 @@ class RecordingFraming(stuffing.Plain):
         return cls._record(UNSTUFF, (at, end), source, octets, numbers, lambda: stuffing.unstuff(source, at, end, octets, numbers))
 
     @classmethod
-    def stuff(cls, source, size, target, at, *escaped):
-        return cls._record(STUFF, (size, at, *escaped), source, target, b"", lambda: stuffing.stuff(source, size, target, at, *escaped))
+    def stuff(cls, source, start, size, target, at, *escaped):
+        source = source[start : start + size]
+        return cls._record(STUFF, (size, at, *escaped), source, target, b"", lambda: stuffing.stuff(source, 0, size, target, at, *escaped))
 
 
 def framing_calls():

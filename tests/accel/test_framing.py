@@ -46,7 +46,7 @@ def unstuffed(form, pieces, room):
 def stuffed(form, source, at, escaped, escaped_below):
     """(where it ends, all of the buffer) after `source` was put behind `at` octets, in the least room that it may be given."""
     target = bytearray(at + 2 * len(source)) + AROUND
-    end = form.stuff(source, len(source), form.octets(memoryview(target)), at, escaped, escaped_below)
+    end = form.stuff(b"before" + source, 6, len(source), form.octets(memoryview(target)), at, escaped, escaped_below)
     assert target[-len(AROUND) :] == AROUND
     return end, bytes(target)
 

@@ -9,6 +9,7 @@ for knocks. Each three seconds garbage is collected, and the free heap and its l
     --binary FILE     the interpreter, which has the code frozen where the profile says so; left out: that of the PATH
     --wasm            MicroPython's WebAssembly build in place of a binary: its heap is bounded to what the board's code leaves of the
                       profile's, its sockets are node's, its store is in memory, and garbage is collected between rounds alone
+    --plain FILE      the same interpreter without the code: what both differ in is told as the size of the frozen code
     --files           the code as .mpy files all the same, and the heap larger by what files take more: where nothing is frozen
     --json FILE       a line of figures is added to it
 
@@ -461,6 +462,7 @@ def main():
     parser.add_argument("--messages", type=int, default=4000)
     parser.add_argument("--binary", help="the interpreter, with what starts it before it")
     parser.add_argument("--wasm", action="store_true", help="MicroPython's WebAssembly build, its heap bounded to what the code leaves")
+    parser.add_argument("--plain", metavar="FILE", help="the same interpreter with nothing of ours frozen")
     parser.add_argument("--files", action="store_true", help="the code as .mpy files")
     parser.add_argument("--native", action="store_true", help="the hot functions as machine code of the board's processor")
     parser.add_argument("--sync", default="each", choices=("each", "batch", "none"))
@@ -475,6 +477,8 @@ def main():
     except (field_clients.Failed, toolchain.Missing) as failed:
         print(failed)
         return 1
+    if options.plain:
+        figures["frozen"] = os.path.getsize(binary[-1]) - os.path.getsize(options.plain)
     line = json.dumps(figures)
     print(line)
     if options.json:

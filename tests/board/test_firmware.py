@@ -98,9 +98,9 @@ class Uart:
         self.input = self.input[count:]
         return count or None
 
-    def write(self, view):
-        self.output += bytes(view)
-        return len(view)
+    def write(self, octets, at, size):
+        self.output += bytes(octets[at : at + size])
+        return size
 
 
 class Station:
@@ -263,13 +263,20 @@ def test_a_uart_is_a_stream(board):
     assert stream.read_into(room) is None
     stream.pollable.input = b"abcdefghij"
     assert stream.read_into(room) == 8 and bytes(room) == b"abcdefgh" and stream.read_into(room) == 2
-    assert stream.write(memoryview(b"xy")) == 2 and stream.pollable.output == b"xy"
+    assert stream.write_part(memoryview(b"wxyz"), 1, 2) == 2 and stream.pollable.output == b"xy"
+
+
+class Written(io.BytesIO):
+    """MicroPython's standard output: it writes a part of what it is given."""
+
+    def write(self, octets, at, size):
+        return io.BytesIO.write(self, octets[at : at + size])
 
 
 def test_the_console_is_a_stream_that_waits_for_nothing(monkeypatch):
     """What stands in the line, octet by octet; a read of more would wait until the view is full."""
     reader, writer = os.pipe()
-    written = io.BytesIO()
+    written = Written()
     with os.fdopen(reader, "rb", buffering=0) as end:
         terminal = types.SimpleNamespace(buffer=end, fileno=end.fileno)
         monkeypatch.setattr(sys, "stdin", terminal)
@@ -283,7 +290,7 @@ def test_the_console_is_a_stream_that_waits_for_nothing(monkeypatch):
         assert stream.read_into(room) == 4 and bytes(room) == b"octe"
         assert stream.read_into(room) == 2 and bytes(room) == b"tste"
         assert stream.read_into(room) is None and stream.read_into(room[:0]) is None
-        assert stream.write(memoryview(b"answer")) == 6 and written.getvalue() == b"answer"
+        assert stream.write_part(memoryview(b"an answer"), 3, 6) == 6 and written.getvalue() == b"answer"
         stream.close()
         os.close(writer)
         assert stream.read_into(room) is None, "the terminal is gone"

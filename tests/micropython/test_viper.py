@@ -86,7 +86,7 @@ def test_its_text_gives_the_same_bytes(family, seed):
     assert viper == plain
 
 
-# Imports what a broker needs, each behind what it imports, then runs a family: imports within imports exhaust the C stack of a 32-bit build.
+# Imports what a broker needs, each behind what it imports, then runs a family: imports within imports exhaust a 32-bit build's C stack.
 DEEPEST_FIRST = """
 for name in %r:
     __import__(name)

@@ -175,8 +175,8 @@ def test_a_peer_that_breaks_the_rules_ends_its_session_and_nothing_else():
     back = Maker()
     active, passive = pair(back)
     active.streams.broken = False
-    active.streams._out[0] = 0xC3
-    active.streams._end = 1
+    active.streams.octets[0] = 0xC3
+    active.streams.end = 1
     exchange(active, passive)
     assert count_of(passive, "foreign") == 1 and not passive.closed
     exchange(Link(Maker([b"next"]), 9, active=True), passive)

@@ -8,7 +8,7 @@ def text(size, start=0):
 
 
 def put(window, octets):
-    window.put(memoryview(octets), len(octets))
+    window.put(memoryview(octets), 0, len(octets))
 
 
 def take(window, size_max=1024):
@@ -17,7 +17,8 @@ def take(window, size_max=1024):
         return None
     octets = b""
     while len(octets) < window.run_size:
-        octets += bytes(window.run_piece(len(octets)))
+        start = window.run_start(len(octets))
+        octets += bytes(window.ring[start : start + window.run_left(len(octets))])
     return window.run_first, octets
 
 
@@ -27,11 +28,11 @@ def receive(window, run):
 
 def drain(window):
     octets = b""
-    piece = window.piece()
-    while len(piece):
-        octets += bytes(piece)
-        window.release(len(piece))
-        piece = window.piece()
+    size = window.piece_size()
+    while size:
+        octets += bytes(window.ring[window.piece_start() : window.piece_start() + size])
+        window.release(size)
+        size = window.piece_size()
     return octets
 
 

@@ -153,9 +153,9 @@ class UART(io.IOBase):
         """Octets read; 0 or None: none now."""
         return self.line.readinto(view)
 
-    def write(self, view):
-        """Octets written."""
-        return self.line.write(view)
+    def write(self, octets, at, size):
+        """Octets written, of octets[at:at + size]."""
+        return self.line.write(octets, at, size)
 
     def deinit(self):
         """Give the pins back."""

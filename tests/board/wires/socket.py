@@ -83,15 +83,15 @@ class socket:
         TABLE[row + AT] = at + count
         return count
 
-    def write(self, view):
-        """Octets written; None: none now. Raises OSError when the peer has gone."""
+    def write(self, octets, start, size):
+        """Octets written, of octets[start:start + size]; None: none now. Raises OSError when the peer has gone."""
         row, at = self.row, TABLE[self.row + GOING]
         if TABLE[row + GONE]:
             raise OSError(ECONNRESET)
-        count = min(ROOM - at, len(view))
+        count = min(ROOM - at, size)
         output = OUTPUTS[self.place]
         for index in range(count):
-            output[at + index] = view[index]
+            output[at + index] = octets[start + index]
         TABLE[row + GOING] = at + count
         return count or None
 
