@@ -66,7 +66,7 @@ def memory_parts(limits, left_out=()):
 def line_memory(limits, window_size=16384, frame_size=1024):
     """Octets that a serial line (core/serial_link/link.py) takes beside memory_needed, on a 32-bit MicroPython, but for what its device
     keeps."""
-    return 4900 + 2 * window_size + 7 * frame_size + (limits.line_connection_room + 60) * limits.line_connection_count_max
+    return 5300 + 2 * window_size + 7 * frame_size + (limits.line_connection_room + 60) * limits.line_connection_count_max
 
 
 def bridge_memory(buffer_size):

@@ -6,7 +6,7 @@ The interpreter's own makes one each time. `numbers` has the check so far: its l
 from ..shim import quicker
 
 
-def add(octets, start, size, numbers, link):
+def in_halves(octets, start, size, numbers, link):
     """Make `numbers`, the check of the octets before them, that of octets[start:start + size] as well; `link`: of frame.py."""
     low = numbers[0] ^ 0xFFFF
     high = numbers[1] ^ 0xFFFF
@@ -24,4 +24,4 @@ def add(octets, start, size, numbers, link):
     numbers[1] = high ^ 0xFFFF
 
 
-add = quicker(add)
+in_halves = quicker(in_halves)

@@ -3,7 +3,7 @@
 from binascii import crc32
 
 
-def add(octets, start, size, numbers, link):
+def in_halves(octets, start, size, numbers, link):
     """See check_32.py."""
     value = crc32(octets[start : start + size], numbers[1] << 16 | numbers[0])
     numbers[0] = value & 0xFFFF

@@ -17,7 +17,7 @@ from array import array
 
 from ..shim import const, table
 from . import stuffing
-from .check_32 import add
+from .check_32 import in_halves
 
 _FLAG = const(0x7E)
 _ESCAPE = const(0x7D)
@@ -67,6 +67,8 @@ class FrameChecks:
             self.add(bytes((address,)), 0, 1, self.handshake_seed, 4)
         self.size = 0  # octets of a session's check; 0: there is no session
         self.seed = table(2)
+        self.value = table(2)  # the check of the frame that is read or made now
+        self.octets = bytearray(4)  # and its octets
 
     def begin(self, nonces, size):
         """Begin the session of `nonces` (bytes): from now on frames belong to it."""
@@ -78,9 +80,24 @@ class FrameChecks:
     def add(self, octets, start, size, value, check_size):
         """Make `value`, the check of the octets before them, of `check_size` octets, that of octets[start:start + size] as well."""
         if check_size == 4:
-            add(octets, start, size, value, self._remainders)
+            in_halves(octets, start, size, value, self._remainders)
         else:
             value[0] = self.form.check_16(octets[start : start + size], size, value[0])
+
+    def start(self, kind):
+        """Begin the check `value` of a frame of this kind."""
+        seed = self.seed_of(kind)
+        self.value[0] = seed[0]
+        self.value[1] = seed[1]
+
+    def end(self):
+        """The octets of the check `value`, the least significant one first."""
+        low, high, octets = self.value[0], self.value[1], self.octets
+        octets[0] = low & 0xFF
+        octets[1] = low >> 8
+        octets[2] = high & 0xFF
+        octets[3] = high >> 8
+        return octets
 
     def clear(self):
         """Forget the session."""
@@ -106,26 +123,17 @@ def remainders():
     """Remainders of the reflected polynomial of CRC-32 for each half of an octet: their lower 16 bits, and behind these their upper."""
     halves = table(32)
     for half in range(16):
-        remainder = half
+        low, high = half, 0
         for _ in range(4):
-            remainder = remainder >> 1 ^ 0xEDB88320 if remainder & 1 else remainder >> 1
-        halves[half] = remainder & 0xFFFF
-        halves[16 + half] = remainder >> 16
+            turned = low & 1
+            low = low >> 1 | (high & 1) << 15
+            high >>= 1
+            if turned:
+                low ^= 0x8320
+                high ^= 0xEDB8
+        halves[half] = low
+        halves[16 + half] = high
     return halves
-
-
-def begin(value, seed):
-    """Begin a check with the octets that `seed` is of."""
-    value[0] = seed[0]
-    value[1] = seed[1]
-
-
-def put(octets, value):
-    """Write a check, its least significant octet first."""
-    octets[0] = value[0] & 0xFF
-    octets[1] = value[0] >> 8
-    octets[2] = value[1] & 0xFF
-    octets[3] = value[1] >> 8
 
 
 class FrameReader:
@@ -139,8 +147,6 @@ class FrameReader:
         self.octets = memoryview(bytearray(HEADER_SIZE + payload_size_max + 4))
         self.size = 0
         self.bad_count = 0
-        self._check = bytearray(4)
-        self._value = table(2)
         self._checks = checks
         self._numbers = array("i", (0, len(self.octets), 0, 0))
         self._octets_at = checks.form.octets(self.octets)
@@ -176,10 +182,10 @@ class FrameReader:
             self.bad_count += 1
 
     def _check_holds(self, size, check_size):
-        octets, check, value = self.octets, self._check, self._value
-        begin(value, self._checks.seed_of(octets[0]))
-        self._checks.add(octets, 0, size, value, check_size)
-        put(check, value)
+        octets, checks = self.octets, self._checks
+        checks.start(octets[0])
+        checks.add(octets, 0, size, checks.value, check_size)
+        check = checks.end()
         for place in range(check_size):
             if check[place] != octets[size + place]:
                 return False
@@ -200,9 +206,7 @@ class FrameWriter:
         self._checks = checks
         self._octets_at = checks.form.octets(self.octets)
         self._header = bytearray(HEADER_SIZE)
-        self._check = bytearray(4)
         self._check_size = 0
-        self._value = table(2)
         self._escaped_below = 0
         self._escaped = _INTERRUPT if checks.kind_of(DATA) & FROM_ACTIVE else _ESCAPE
 
@@ -223,18 +227,17 @@ class FrameWriter:
             self.end = 1
         self._escaped_below = _CONTROL if is_handshake(kind) else 0
         self._check_size = self._checks.size_of(kind)
-        begin(self._value, self._checks.seed_of(kind))
+        self._checks.start(kind)
         self.add(header, 0, HEADER_SIZE)
 
     def add(self, payload, start, size):
         """Append payload[start:start + size] to the frame."""
-        self._checks.add(payload, start, size, self._value, self._check_size)
+        self._checks.add(payload, start, size, self._checks.value, self._check_size)
         self._stuff(payload, start, size)
 
     def finish(self):
         """End the frame: the payload is complete."""
-        put(self._check, self._value)
-        self._stuff(self._check, 0, self._check_size)
+        self._stuff(self._checks.end(), 0, self._check_size)
         self.octets[self.end] = _FLAG
         self.end += 1
 

@@ -8,8 +8,6 @@ links use the form `chosen`; the program that starts a link may put another form
 flag has ended the frame.
 """
 
-from array import array
-
 from ..shim import const
 
 if False:  # for the type checker alone
@@ -25,26 +23,13 @@ _TURN = const(2)
 _ENDED = const(3)
 
 
-def check_16_table():
-    """Remainders of the reflected polynomial 0x8408 (x^16 + x^12 + x^5 + 1) for each octet."""
-    remainders = array("H", bytes(512))
-    for octet in range(256):
-        remainder = octet
-        for _ in range(8):
-            remainder = (remainder >> 1) ^ 0x8408 if remainder & 1 else remainder >> 1
-        remainders[octet] = remainder
-    return remainders
-
-
-CHECK_16_TABLE = check_16_table()
-
-
 def check_16(octets, size, value):
     """CRC-16/X.25 of octets[0:size]; `value` is the check of the octets before them, 0 for none."""
-    table = CHECK_16_TABLE
     value ^= 0xFFFF
     for index in range(size):
-        value = (value >> 8) ^ table[(value ^ octets[index]) & 0xFF]
+        octet = (octets[index] ^ value) & 0xFF
+        octet ^= octet << 4 & 0xFF  # with the next line the remainder of 0x8408 (x^16 + x^12 + x^5 + 1, reflected), without a table
+        value = value >> 8 ^ octet << 8 ^ octet << 3 ^ octet >> 4
     return value ^ 0xFFFF
 
 

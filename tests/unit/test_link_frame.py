@@ -1,8 +1,11 @@
 """Frames of the serial link: what is put on the line is found again, anything else is not taken for a frame."""
 
+import binascii
+
 from leveret.core.serial_link import frame
-from leveret.core.serial_link.frame import CALL, DATA, HEADER_SIZE, HELLO, FrameChecks, FrameWriter
-from leveret.core.serial_link.stuffing import CHECK_16_TABLE, check_16
+from leveret.core.serial_link.check_32 import in_halves
+from leveret.core.serial_link.frame import CALL, DATA, HEADER_SIZE, HELLO, FrameChecks, FrameWriter, remainders
+from leveret.core.serial_link.stuffing import check_16
 
 PAYLOADS = (b"", b"a", b"\x7e", b"\x7d", b"\x7d\x5e\x7e\x7e", bytes(range(256)), b"\x7e" * 256, b'{"value": {"x": 1}}' * 13)
 NONCES = bytes(range(8))
@@ -163,5 +166,18 @@ def test_flags_alone_and_frames_too_short_are_nothing():
     assert reader.bad_count == 3
 
 
-def test_the_table_is_the_polynomial():
-    assert CHECK_16_TABLE[1] == 0x1189 and CHECK_16_TABLE[255] == 0x0F78
+def test_check_16_is_that_of_x_25():
+    assert check_16(b"123456789", 9, 0) == 0x906E and check_16(b"456789", 6, check_16(b"123", 3, 0)) == 0x906E
+
+
+def test_check_32_in_halves_is_the_interpreters_own():
+    """The form of boards, on both interpreters: for every octet, behind any check before, at any place."""
+    link = remainders()
+    every = bytes(range(256))
+    for start, size, before in ((0, 256, 0), (0, 9, 0xFFFFFFFF), (17, 0, 0x89ABCDEF), (250, 6, 0x80000000), (1, 200, 0x7FFF8000)):
+        numbers = [before & 0xFFFF, before >> 16]
+        in_halves(every, start, size, numbers, link)
+        assert numbers[1] << 16 | numbers[0] == binascii.crc32(every[start : start + size], before)
+    numbers = [0, 0]
+    in_halves(b"123456789", 0, 9, numbers, link)
+    assert numbers == [0x3926, 0xCBF4], "the check value of CRC-32/ISO-HDLC"
