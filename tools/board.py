@@ -4,7 +4,7 @@ Without a name: the boards there are. Exit status 1, with a sentence, when the b
 It runs nothing on a board.
 """
 
-from . import boards, flash_files, flash_images
+from . import boards
 from .usage import UsageError
 
 # The table's lines, and the parts of memory_parts that each takes together; a number that divides is the count of a limit.
@@ -75,17 +75,7 @@ def lines(board):
     if board.line_heap:
         yield f"  {'serial line':44}{board.line_heap:>11,}"
     yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"
-    if board.code == "romfs":
-        yield f"  {'ROMFS image, in flash beside the files':44}{size_of_image(board)}"
     yield from lines_of_dialects(board)
-
-
-def size_of_image(board):
-    """What `leveret flash` deploys, as the line about it has it: made for the first time it takes seconds."""
-    try:
-        return f"{len(flash_images.image(board, board.architecture in flash_files.MACHINE_CODE)):>11,}"
-    except (ImportError, flash_files.CompileFailed) as error:
-        return f"   not known: {error}"
 
 
 def lines_of_dialects(board):

