@@ -193,7 +193,7 @@ def test_a_full_writer_and_a_frame_that_is_too_long():
         assert len(line) <= len(ends.writer.octets) and [state[1] for state in ends.read(line)] == [0, 67]
         before = bytes(ends.writer.octets)
         with pytest.raises(AssertionError, match="larger than its writer"):
-            ends.writer.add(b"\x7e" * 68, 68)
+            ends.writer.add(b"\x7e" * 68, 0, 68)
         assert bytes(ends.writer.octets) == before
         long = Ends(form, 4, True, 65)
         assert [state[1:3] for state in ends.read(long.write(frame.DATA, 1, b"x" * 65))][-1] == (0, 1)
