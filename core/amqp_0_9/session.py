@@ -141,6 +141,7 @@ class Session(Sending):
                 ) and tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE:
                     self.incomplete = False
                     if nothing:
+                        tables.state[layout.STATE_AT] = at  # as `ingest` leaves it
                         self.waiting = False
                         break
                 else:
