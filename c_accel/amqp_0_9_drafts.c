@@ -1,4 +1,4 @@
-/* Frames of the drafts that need no thought, as those of 0-9-1, and deliveries of class jms: core/amqp_0_9/drafts/hot_in.py and hot_out.py. */
+/* Frames of the drafts that need no thought, as those of 0-9-1, and deliveries of class jms: core/amqp_0_9/drafts/hot_in_quicker.py and hot_out_quicker.py. */
 #include "amqp_0_9_drafts.h"
 #include "amqp_0_9.h"
 #include "amqp_0_9_frame.h"

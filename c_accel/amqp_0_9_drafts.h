@@ -1,4 +1,4 @@
-/* What reads and writes the octets of the drafts of 2005: core/amqp_0_9/drafts/hot_in.py and hot_out.py in C. */
+/* What reads and writes the octets of the drafts of 2005: core/amqp_0_9/drafts/hot_in_quicker.py and hot_out_quicker.py in C. */
 #ifndef LEVERET_AMQP_0_9_DRAFTS_H
 #define LEVERET_AMQP_0_9_DRAFTS_H
 

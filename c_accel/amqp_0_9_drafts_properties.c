@@ -1,4 +1,4 @@
-/* Properties of class jms of the drafts as those of class basic, and back: core/amqp_0_9/drafts/hot_in.py and hot_out.py. */
+/* Properties of class jms of the drafts as those of class basic, and back: core/amqp_0_9/drafts/hot_in_quicker.py and hot_out_quicker.py. */
 #include "amqp_0_9_drafts.h"
 #include "writer.h"
 

@@ -11,7 +11,8 @@ from peer import content, new_broker
 from test_told import headers, of_basic, some
 
 from leveret import c_accel
-from leveret.core.amqp_0_9.drafts import hot_in, session
+from leveret.core.amqp_0_9.drafts import hot_in_quicker as hot_in
+from leveret.core.amqp_0_9.drafts import session
 from leveret.core.broker import engine
 from leveret.core.memory import layout
 

@@ -106,7 +106,7 @@ class Draft(Filing):
     def __init__(self, connection):
         Filing.__init__(self, connection)
         self.outgoing = Outgoing()
-        quick = None if MICROPYTHON else part("amqp_0_9.drafts.hot_row")
+        quick = None if MICROPYTHON else part("amqp_0_9.drafts.hot_row_quicker")
         self.quick = None if quick is None else self.broker.tables.engine.row(quick.Row).of(self)
         self.hot = self.quick
 

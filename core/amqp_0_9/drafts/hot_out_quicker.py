@@ -12,9 +12,9 @@ from ...memory import hot, layout
 from ...queue.turns import charge_made, is_overdue, most_made
 from .. import field_table
 from ..foreign import PLAIN, VERSION, as_basic
-from . import hot_in
+from . import hot_in_quicker as hot_in
 from .contents import HEADS, TREE
-from .hot_in import JMS, OCTET, TABLE, TEXT, TIME, TIME_TEXT
+from .hot_in_quicker import JMS, OCTET, TABLE, TEXT, TIME, TIME_TEXT
 
 _TAG = Struct(">QB").pack  # delivery tag, redelivered
 _TREE = TREE.encode()

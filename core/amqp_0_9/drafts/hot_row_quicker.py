@@ -1,12 +1,13 @@
-"""The hot path of a draft's sessions: 0-9-1's behind frames that are read as 0-9-1's (hot_in.py), and deliveries of its own (hot_out.py).
+"""The hot path of a draft's sessions: 0-9-1's behind frames that are read as 0-9-1's (hot_in_quicker.py), and deliveries of its own
+(hot_out_quicker.py).
 
 Boards do without: their sessions go frame by frame.
 """
 
 from ...memory import layout
 from .. import hot_row
-from .hot_in import JMS, Intake  # noqa: F401 - JMS for the form in C
-from .hot_out import Delivering
+from .hot_in_quicker import JMS, Intake  # noqa: F401 - JMS for the form in C
+from .hot_out_quicker import Delivering
 
 
 class Asked:
