@@ -23,7 +23,6 @@ TURN_MESSAGES = 256  # of one queue in one turn, and of all queues in one round 
 TURN_OCTETS = 1 << 17
 ROUND_TURNS = 8  # turns in one round
 PIECE = 65536  # octets read from the store at once
-CHECKED_MS = 1000  # that a record which was good counts as good: its CRC is over all of it, and one turn may bring a small part
 PURGE_CHUNKS = 1024  # chunks that one turn purges
 
 TRIES = 10  # then the pager gives up the messages that it fails to read
@@ -49,7 +48,6 @@ class Pager(Copies):
         self.readers = []  # consumers of streams that wait for messages that are not in memory, in turn
         self.busy = False  # there may be more to bring at once
         self.brought = 0  # octets that the last turn brought
-        self.checked_at = 0  # when the reader last forgot which records are good
         self.tries = 0
         self.failed_at = 0
         self.since = None  # the second of the broker's uptime when this run began: lifetimes stood still before
@@ -234,7 +232,7 @@ class Pager(Copies):
         if pages is None or not pages.count:
             return 0
         chunks = self.tables.chunks
-        self.check_again()
+        self.reader.known = {}  # records that were good in an earlier turn are checked again
         count, octets = 0, 0
         while pages.head != layout.NONE and count < count_max and octets < octets_max:
             if chunks[pages.head + chunk_index.OFFSET] < 0:
@@ -254,12 +252,6 @@ class Pager(Copies):
             self.broker.activate(queue)
         self.see_empty(queue)
         return count
-
-    def check_again(self):
-        """Have records that were good some time ago checked again."""
-        if not 0 <= elapsed(self.broker.now, self.checked_at) < CHECKED_MS:
-            self.reader.known = {}
-            self.checked_at = self.broker.now
 
     def see_empty(self, queue):
         """A queue whose last message has been read back is as any other again."""

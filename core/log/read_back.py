@@ -28,7 +28,7 @@ class ReadBack:
         self.number = 0  # the buffer holds octets of this segment from `start`
         self.start = 0
         self.buffer = b""
-        self.known = {}  # (segment, offset) of a record that was good a moment ago -> (type, size of its payload)
+        self.known = {}  # (segment, offset) of a record that was good in this turn -> (type, size of its payload)
 
     def at(self, number, offset, size):
         """Read `size` octets from `offset` of a segment into the buffer. Returns where they begin in it. Raises Damaged, OSError."""

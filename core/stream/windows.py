@@ -149,7 +149,7 @@ class Windows:
             self.pages.lose(chunk, window.end, stop)
             self.pages.jump(window.end, stop)
             return 0
-        pager.check_again()
+        pager.reader.known = {}
         walk = Walk(pager.reader, segment.number, chunks[chunk + chunk_index.OFFSET], chunks[chunk + chunk_index.SKIP], segment.size)
         if window.chunk == chunk and window.number == segment.number:
             walk.offset, walk.skip = window.offset, window.skip

@@ -4,7 +4,6 @@ from memory_store import PERSISTENT, MemoryStore, SlowStore, durable_broker
 from peer import Peer, assemble, content, encoded, idle
 
 from leveret.core.log import chunk_index
-from leveret.core.log.beyond_memory import CHECKED_MS
 from leveret.core.log.settled_positions import PAGE, Settled
 from leveret.core.memory import invariants, layout
 from leveret.core.stream.stream import EPOCH
@@ -65,32 +64,6 @@ def test_one_turn_reads_back_no_more_than_its_messages():
     count, octets = queue.pages.pager.bring_chunk(queue, queue.pages.head, 3, 1 << 18)
     assert (count, queue.tables.queues[queue.handle + layout.QUEUE_LENGTH]) == (3, ready + 3)
     assert octets >= 3 * 106 and queue.pages.count == below - 3
-
-
-def test_a_record_of_many_turns_is_checked_once_a_second_and_not_in_each_turn():
-    """A group of messages has one CRC: a turn that brings a small part of it had computed it over all of it."""
-    store = SlowStore()
-    broker, _ = durable_broker(store, segment_size=1 << 17, **CHUNKS)
-    peer = Peer(broker)
-    peer.give(encoded("queue_declare", 1, 0, "q", False, True, False, False, False, {}))
-    broker.run()
-    store.stalls = True
-    fill(peer, "q", COUNT)
-    store.stalls = False
-    for _ in range(3):
-        broker.run()
-    queue = broker.queues["q"]
-    assert queue.is_paging()
-    queue.purge(queue.tables.queues[queue.handle + layout.QUEUE_LENGTH])
-    pager, checked = queue.pages.pager, []
-    whole = pager.reader.crc_of
-    pager.reader.crc_of = lambda number, offset, size: checked.append(size) or whole(number, offset, size)
-    for _ in range(5):
-        assert pager.bring(queue, 3) == 3
-    assert len(checked) == 1 and checked[0] > 3 * 5 * 100
-    broker.tick(broker.now + CHECKED_MS, 0)
-    assert pager.bring(queue, 3) == 3
-    assert len(checked) == 2
 
 
 def test_a_write_that_fails_beside_others_leaves_every_message_where_the_index_has_it():
