@@ -56,6 +56,7 @@ LEFT_OUT = (
     "log.message_record",
     "log.settled_positions",
     "memory.hot",
+    "memory.hot_quicker",
     "memory.invariants",
     "memory.layout",
     "memory.receive_buffer",
