@@ -11,7 +11,7 @@ import scenarios
 from model import Wrong
 
 from leveret.core.broker import engine
-from leveret.core.broker.broker import Broker
+from leveret.core.broker.guard import Guard
 from leveret.core.queue.features import expiry
 
 
@@ -74,9 +74,16 @@ def test_the_checks_see_what_they_are_for(injected, monkeypatch):
         count = len(faults.trail(injected, name, keeps))
         return [each for each in [faults.one(injected, name, keeps, at, ValueError) for at in range(1, count, 3)] if each]
 
+    told = Guard.trouble
+
+    def lets_a_round_fail(guard, what, name, error):
+        if what == "a round%s":
+            raise error
+        told(guard, what, name, error)
+
     assert not found("lifetimes", False)
     with monkeypatch.context() as patch:
-        patch.setattr(Broker, "run", Broker.go_on)
+        patch.setattr(Guard, "trouble", lets_a_round_fail)
         patch.setattr("leveret.core.broker.guard.Guard.rescue", lambda self, queue, entry, error: None)
         sentences = " ".join(each[3] for each in found("lifetimes", False))
         assert "a fault at call" in sentences or "in no list" in sentences
