@@ -87,8 +87,8 @@ def raising(*given):
 
 @pytest.mark.parametrize("method", ["writable", "received", "pending", "sent", "tick"])
 def test_a_method_of_an_endpoint_that_raises_costs_its_connection(served, method):
-    """Each of the endpoint contract, once and for ever: the stream ends, its place is free, others are served. A board's loop sends from the
-    buffer where it is."""
+    """Each of the endpoint contract, once and for ever: the stream ends, its place is free, others are served. A board's loop sends from
+    the buffer where it is."""
     if method == "pending" and isinstance(served.loop, Rounds):
         method = "out_buffer"
     client = served.connect()
