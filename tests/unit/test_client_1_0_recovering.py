@@ -180,3 +180,11 @@ def test_a_receiver_tells_what_it_has_decided_and_knows_what_comes_again():
     feed(client, delivery(5, data_head(1) + b"c", delivery_tag=b"t7", resume=True) + delivery(6, data_head(1) + b"d", delivery_tag=b"t8"))
     assert [receiver.is_resumed(message) for message in events.messages] == [True, False]
     assert receiver.settle(events.messages[0]) and receiver.decided == {b"t7": "accepted"}
+
+
+def test_a_map_with_what_is_no_outcome_and_a_target_that_keeps_nothing():
+    """Sections 2.7.3 and 3.4: such a delivery has no outcome yet; a coordinator has no terminus-durability."""
+    for state in (5, True, "text", [], {}, ("uint", 1), ("described", ("ulong", 0x99), []), ("described", ("ulong", 0x28), [])):
+        _, _, sender, _ = begun(unsettled={b"t": state})
+        assert sender.keeps and sender.kept == {b"t": ""}, state
+    assert not begun(target=("coordinator", {}))[2].keeps

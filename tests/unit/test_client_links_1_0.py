@@ -206,6 +206,19 @@ def test_a_refused_address_2_6_3():
         assert link.attach()
 
 
+def test_a_terminus_that_is_none_ends_the_connection_2_7_3():
+    for given in (5, True, "text", [], {}, ("uint", 1), ("accepted", {}), ("described", ("ulong", 0x99), [])):
+        for end in ("source", "target"):
+            events, client = opened()
+            sender = client.session.sender("q")
+            sender.attach()
+            sent(client)
+            termini = {"source": SOURCE, "target": TARGET}
+            termini[end] = given
+            feed(client, says("attach", name=sender.name, handle=1, role=True, **termini))
+            assert client.closed and events.seen[-1][0] == "ended" and events.seen[-1][1] == "amqp:decode-error", (given, events.seen)
+
+
 def test_detach_of_both_sides_2_6_6():
     events, client, sender = attached_sender()
     sender.send(b"", b"x")

@@ -14,7 +14,7 @@ Laws
 from struct import pack
 
 from ... import states
-from ...errors import COMMAND_INVALID, UNEXPECTED_FRAME, ProtocolError
+from ...errors import COMMAND_INVALID, SYNTAX_ERROR, UNEXPECTED_FRAME, ProtocolError
 from ...shim import const
 from .message import Message, data_head
 from .states import LINK
@@ -112,8 +112,7 @@ class Link:
 
     def on_attach(self, fields):
         """The peer's attach."""
-        self.source = fields["source"][1] if fields["source"] else None
-        self.target = fields["target"][1] if fields["target"] else None
+        self.source, self.target = terminus(fields, "source"), terminus(fields, "target")
         self.message_size_max = fields["max-message-size"] or 0
         self.begin(fields)
         self.session.client.events.attached(self)
@@ -409,6 +408,16 @@ class Receiver(Link):
         if message.settled and self.prefetch:
             self.owed += 1
             self.go_on()
+
+
+def terminus(fields, end):
+    """The fields of the terminus at an `end` (source, target) of an attach, or None. Raises ProtocolError for what is no terminus."""
+    given = fields[end]
+    if given is None:
+        return None
+    if not isinstance(given, tuple) or given[0] not in (end, "coordinator"):
+        raise ProtocolError(SYNTAX_ERROR, "an attach with a %s that is none" % end)
+    return given[1]
 
 
 def told(state):

@@ -57,7 +57,7 @@ class RecoveringSender(Sender):
 
     def begin(self, fields):
         """The peer has attached its end: read which deliveries it has kept."""
-        self.keeps = fields["rcv-settle-mode"] == SECOND and self.target["durable"] == UNSETTLED_STATE
+        self.keeps = fields["rcv-settle-mode"] == SECOND and self.target.get("durable") == UNSETTLED_STATE
         self.is_whole = not fields["incomplete-unsettled"]
         given = fields["unsettled"] or {}
         self.kept = {tag: outcome_of(given[tag]) for tag in given} if self.keeps else {}
@@ -187,9 +187,10 @@ def map_of(table):
 def outcome_of(state):
     """The name of an outcome in a map of unsettled deliveries, "" for a state that is none."""
     try:
-        name = composites.composite(state)[0] if state is not None else ""
+        pair = composites.composite(state)
     except ProtocolError:
-        return ""
+        pair = None
+    name = "" if pair is None else pair[0]
     return name if name in ("accepted", "rejected", "released", "modified") else ""
 
 
