@@ -60,13 +60,14 @@ def response(number, status, text, body):
 
 def read(request, given):
     """The body of a response: a map. Raises Unknown, ProtocolError."""
-    if given["operation"] != READ_OPERATION or given.get("type") not in TYPES:
+    kind = given.get("type")
+    if given["operation"] != READ_OPERATION or not isinstance(kind, str) or kind not in TYPES:
         words = "this broker has operation READ of %s, not %.40r of %.80r"
-        raise Unknown(501, words % (" and ".join(sorted(TYPES)), given["operation"], given.get("type")))
+        raise Unknown(501, words % (" and ".join(sorted(TYPES)), given["operation"], kind))
     name = given.get("name")
     if not isinstance(name, str):
-        raise Unknown(400, "a request of type %s names the hub in the application property name" % given["type"])
-    return TYPES[given["type"]](request, name, given.get("partition"))
+        raise Unknown(400, "a request of type %s names the hub in the application property name" % kind)
+    return TYPES[kind](request, name, given.get("partition"))
 
 
 def stream_of(request, hub, partition):

@@ -8,7 +8,7 @@ from ..limits import cost
 from ..memory import layout, serial
 from . import addresses, composites, detaching, frame
 from .bounds import REFUSED_MAX, TERMINI_MAX, has_more, values_of
-from .conditions import STOLEN, LinkError, SessionError
+from .conditions import INVALID_FIELD, STOLEN, LinkError, SessionError
 from .states import LINK
 
 if False:  # for the type checker alone
@@ -18,6 +18,7 @@ FIRST = 0  # receiver-settle-mode (section 2.8.3)
 SECOND = 1
 UNSETTLED = 0  # sender-settle-mode (section 2.8.2)
 SETTLED = 1
+TERMINI = {"source": ("source",), "target": ("target", "coordinator")}  # what each may be (sections 3.5.3, 3.5.4 and 4.5.1)
 ATTACHES_A_TURN = 32  # an attach is as much work as so large a part of a turn
 
 
@@ -63,6 +64,11 @@ class Link:
         tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
         try:
             self.check_name()
+            for end in TERMINI:
+                if not (fields[end] is None or isinstance(fields[end], tuple) and fields[end][0] in TERMINI[end]):
+                    raise LinkError(INVALID_FIELD, "the %s of link '%s' is none (section 2.7.3)" % (end, self.name[:80]))
+            if not self.role and fields["initial-delivery-count"] is None:
+                raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
             kept = [self.name, values_of(fields["source"]), values_of(fields["target"])]
             if has_more(kept, TERMINI_MAX):
                 raise LinkError(RESOURCE_ERROR, "the source and the target of a link have %d values at most" % TERMINI_MAX)
@@ -132,11 +138,10 @@ class Link:
         given["role"] = not self.role
         octets = frame.write(frame.AMQP, self.session.number, composites.write("attach", given, True))
         if len(octets) > self.protocol.frame_max_out:
-            raise ProtocolError(
-                RESOURCE_ERROR,
-                "the answer to the attach of link '%s' takes %d octets; max-frame-size is %d"
+            raise SessionError(
+                "frame-size-too-small",
+                "the answer to the attach of link '%s' takes %d octets; max-frame-size is %d (section 2.8.15)"
                 % (self.name[:80], len(octets), self.protocol.frame_max_out),
-                True,
             )
         self.protocol.write(octets)
 
@@ -180,8 +185,8 @@ class Link:
 
     def granted(self, fields):
         """The credit that a receiver's flow gives (section 2.6.7). The receiver counts from the last delivery that it has seen; a flow
-        without delivery-count is of a receiver that has not seen our attach."""
-        seen = self.delivery_count if fields["delivery-count"] is None else fields["delivery-count"]
+        without delivery-count is of a receiver that has not seen our attach, and counts from the initial one."""
+        seen = fields["delivery-count"] or 0  # the initial one: attach_fields
         return max(fields["link-credit"] - max(serial.distance(seen, self.delivery_count), 0), 0)
 
     def put_flow(self, fields):

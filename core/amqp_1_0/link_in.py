@@ -27,6 +27,7 @@ class Delivery:
     """One of the peer's deliveries: under way, or not settled yet. `error`: a ProtocolError that it is rejected for."""
 
     format = 0  # message-format
+    ignored = False  # it is resumed, and nobody knows it (section 2.7.5)
 
     def __init__(self, link, number, tag, settled, second):
         self.link = link
@@ -85,17 +86,13 @@ class IncomingLink(Link):
 
     def open(self, fields):
         """Where the messages go (section 2.6.3): `route` is (exchange, key or None), None: `to` of each message says it."""
-        if fields["initial-delivery-count"] is None:
-            raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
         target = fields["target"]
-        if fields["source"] is not None and fields["source"][0] == "source":
+        if fields["source"] is not None:
             self.outcomes = fields["source"][1]["outcomes"]
         if target is None and self.broker.kept is not None:  # a link that is recovered by its name (section 2.6.3)
             target = self.broker.kept.terminus(self)
         if target is None:
             raise LinkError(INVALID_FIELD, "an attach of a sender without a target: a link to be recovered is not there")
-        if not isinstance(target, tuple) or target[0] != "target":
-            raise LinkError(INVALID_FIELD, "the target of link '%s' is none" % self.name[:80])
         given = target[1]
         node = addresses.target(text_of(given["address"]), given["dynamic"], given["capabilities"])
         if self.must_wait(node):
@@ -186,6 +183,11 @@ class IncomingLink(Link):
             self.drop()
             self.give_credit()
             return True
+        if delivery.ignored:
+            self.count(delivery)
+            if not fields["more"]:
+                self.end(delivery)
+            return True
         self.check_settled(delivery, fields["more"])
         try:
             if delivery.error is None and not self.payload(delivery, octets, at, end, not fields["more"]):
@@ -230,7 +232,7 @@ class IncomingLink(Link):
             raise LinkError(NOT_IMPLEMENTED, words % (fields["message-format"], BATCH))
         if fields["resume"] and not is_known:
             ignored = Delivery(self, number, tag, True, False)  # section 2.7.5: as if its sender had settled it, and with nothing new
-            ignored.taken = True
+            ignored.ignored = True
             return ignored
         if self.is_partial and not is_known:
             raise LinkError(NOT_ALLOWED, "a new delivery, and our map of what is unsettled was incomplete (section 2.7.3)")

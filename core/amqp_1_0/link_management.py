@@ -46,8 +46,6 @@ class Requests(IncomingLink):
 
     def open(self, fields):
         """Both termini as the peer has them."""
-        if fields["initial-delivery-count"] is None:
-            raise LinkError(INVALID_FIELD, "an attach of a sender without initial-delivery-count (section 2.7.3)")
         self.source, self.target = fields["source"], fields["target"]
         self.protocol.is_paired = self.protocol.is_paired or (fields["properties"] or {}).get(("symbol", "paired")) is True
 

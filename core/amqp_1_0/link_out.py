@@ -74,8 +74,6 @@ class OutgoingLink(Link):
         source = fields["source"]
         if source is None:  # by the link's name alone: which subscription there is (JMS mapping, 8.8)
             source = composites.composite(_SUBSCRIPTION)
-        if not isinstance(source, tuple) or source[0] != "source":
-            raise LinkError(INVALID_FIELD, "the source of an attach is a source")
         given = dict(source[1])
         policy = asked(given)
         given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.3)
@@ -98,6 +96,8 @@ class OutgoingLink(Link):
             given["dynamic-node-properties"] = self.protocol.dynamic.add(self, reading.queue, policy)
         if reading.address is not None:
             given["address"] = reading.address
+        if reading.private and not reading.ends:  # the queue goes with the link: our attach says so (section 2.6.3)
+            given["durable"], given["expiry-policy"], given["timeout"] = 0, "link-detach", 0
         self.source, self.target = ("source", given), fields["target"]
         return True
 

@@ -83,9 +83,9 @@ def detach(session, fields, octets, at, end):
 
 
 def give_back(session):
-    """Give back what a session holds; false until all of it is back in its queues."""
+    """Give back what a session holds; false until all of it is back in its queues, and nodes that were made for its links are gone."""
     release(session)
-    return session.handle == layout.NONE or session.session.go_on_later()
+    return session.handle == layout.NONE and session.session.dynamic.link_ended(session) or session.session.go_on_later()
 
 
 def end(session, fields, octets, at, behind):

@@ -135,11 +135,14 @@ class Protocol(Sending):
         type_, channel, at, end = head
         if (type_ == frame.SASL) != is_sasl:
             raise ProtocolError(FRAME_ERROR, "a frame of type 0x%02x in the state '%s' (section 5.3)" % (type_, self.state))
-        if at == end and not is_sasl:
-            receive.start = end  # it says that the peer is there (section 2.4.5)
-            return True
         start = receive.start
         receive.start = end  # first: an end of the connection empties the buffer, and behind an error stands the peer's answer to it
+        if channel > self.channel_max and not is_sasl:
+            raise ProtocolError(FRAME_ERROR, "a frame on channel %d; channel-max is %d (section 2.7.1)" % (channel, self.channel_max))
+        if at == end and not is_sasl:
+            if self.state == "opening":
+                self.step("an empty frame")
+            return True  # it says that the peer is there (section 2.4.5)
         if self.whole_frame(channel, receive.octets, at, end):
             return True
         if self.connection.state == "served":
@@ -178,10 +181,6 @@ class Protocol(Sending):
         if self.state != "open" or name in ("open", "close", "begin") or name[:4] == "sasl":
             return self.step(name, channel, fields, octets, at, end)
         if session is None:
-            if channel > self.channel_max:
-                raise ProtocolError(
-                    FRAME_ERROR, "the performative %s on channel %d; channel-max is %d (section 2.7.1)" % (name, channel, self.channel_max)
-                )
             raise ProtocolError(CHANNEL_ERROR, "the performative %s on channel %d, where no session has begun" % (name, channel))
         return session.process_frame(name, fields, octets, at, end)
 

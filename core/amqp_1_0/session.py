@@ -10,7 +10,7 @@ unsettled deliveries are in `received`, by delivery-id. Its states: states.SESSI
 
 from .. import states
 from ..broker.promises import Promises
-from ..errors import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR, ProtocolError
+from ..errors import CHANNEL_ERROR, RESOURCE_ERROR, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import RELEASED
 from ..wire.holding import NO_ROOM, NOT_YET, WRITTEN
@@ -26,8 +26,6 @@ if False:  # for the type checker alone
 
 def begin(protocol, channel, fields, octets, at, end):
     """A begin (section 2.7.2) starts a session, and is answered by ours on the channel of the same number."""
-    if channel > protocol.channel_max:
-        raise ProtocolError(FRAME_ERROR, "a begin on channel %d; channel-max is %d (section 2.7.1)" % (channel, protocol.channel_max))
     if channel in protocol.mapped:
         raise ProtocolError(CHANNEL_ERROR, "a begin on channel %d, where a session has begun" % channel)
     if fields["remote-channel"] is not None:

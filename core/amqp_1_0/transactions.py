@@ -213,7 +213,7 @@ class Coordinator(IncomingLink):
 
     def open(self, fields):
         """The coordinator says what it can do (section 4.1)."""
-        if isinstance(fields["source"], tuple) and fields["source"][0] == "source":
+        if fields["source"] is not None:
             self.outcomes = fields["source"][1]["outcomes"]
         self.source, self.target = fields["source"], ("coordinator", {"capabilities": CAPABILITIES})
 
@@ -257,9 +257,10 @@ class Coordinator(IncomingLink):
                 raise Rejected(INVALID_FIELD, "a declare with a global-id: distributed transactions are not served")
             delivery.state = ("declared", {"txn-id": self.declare()})
             return True
-        work = self.works.get(fields["txn-id"])
+        id_ = fields["txn-id"]
+        work = self.works.get(id_) if isinstance(id_, bytes) else None
         if work is None:
-            raise unknown(fields["txn-id"], Rejected)
+            raise unknown(id_, Rejected)
         for link in self.session.links.values():
             if link.posting() is work:
                 raise LinkError(ROLLED_BACK, "a discharge while a delivery of the transaction is half sent (section 4.4.1)")
