@@ -293,4 +293,4 @@ def escaped(value: str) -> str:
     text = "".join("\\" + letter if letter in ',+"\\<>;' else letter for letter in value)
     if text[:1] in (" ", "#"):
         text = "\\" + text
-    return text[:-1] + "\\ " if text[1:].endswith(" ") else text
+    return text[:-1] + "\\ " if value[1:].endswith(" ") else text
