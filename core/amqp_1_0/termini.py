@@ -19,7 +19,7 @@ target's memory outlives a power cut. After a start a timeout counts anew.
 Sources keep nothing: a message that a receiver has not settled is in its queue again, and its delivery-tag names it (resuming.py).
 """
 
-from ..errors import RESOURCE_ERROR
+from ..errors import RESOURCE_ERROR, RESOURCE_LOCKED
 from ..shim import const
 from . import composites, types
 from .bounds import Places, tags_max
@@ -109,12 +109,14 @@ class Termini:
     def attach(self, link, fields, target):
         """The target of a link that attaches, with the deliveries that its sender has not settled; None: the target is not to be kept.
 
-        `fields`: of the attach; `target`: the target's. Raises LinkError where there is no place for another.
+        `fields`: of the attach; `target`: the target's. Raises LinkError where there is no place for another, and for that of another user.
         """
         key = link.protocol.container_id, link.name
         self.sweep()
         there: "Any" = self.targets.get(key)
         if there is not None and there.user != link.connection.user.name:
+            if there.user in self.broker.access.users:
+                raise LinkError(RESOURCE_LOCKED, "the target of link '%s' of this container is another user's" % link.name[:80])
             self.forget(there)
             there = None
         durable = target["durable"] if self.broker.journal is not None else 0

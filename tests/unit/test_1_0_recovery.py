@@ -1,8 +1,9 @@
 """Links that are recovered (sections 2.6.5, 2.6.12, 2.6.13): with receiver-settle-mode second each message is taken, and given, once."""
 
 from memory_store import MemoryStore, SlowStore, durable_broker
-from peer_1_0 import Peer, body_of, data, declare, new_broker, performative
+from peer_1_0 import BEGIN, Peer, body_of, data, declare, new_broker, performative
 
+from leveret.core.access.permissions import EVERYTHING, User
 from leveret.core.amqp_1_0 import composites
 
 ACCEPTED = composites.described("accepted", {})
@@ -105,6 +106,36 @@ def test_a_link_that_is_closed_takes_its_target_along_and_no_others():
     peers[1].give(performative("detach", handle=1, closed=True))
     peers[1].expect("detach")
     assert broker.kept.count == 1 and broker.counters["internal_errors"] == 0
+
+
+def test_another_user_neither_gets_nor_ends_what_is_kept_for_a_link():
+    """Sections 2.6.1 and 2.8.15, resource-locked: any peer may say any container-id; a user that is gone keeps nothing."""
+    broker = new_broker()
+    declare(broker)
+    users = broker.access.users
+    broker.access.put(User("other", users["guest"].stored, (), EVERYTHING))
+    peer = Peer(broker)
+    sender(peer)
+    post(peer, 0, b"a")
+    assert outcome(peer) == (0, False, "accepted")
+    other = Peer(broker, opens=False)
+    other.log_in(b"\x00other\x00guest")
+    other.give(performative("open", container_id="unit") + performative("begin", **BEGIN))
+    other.frames()
+    target = ("target", {"address": "/queues/q", "durable": 2, "expiry-policy": "never"})
+    for number, attached in enumerate((True, False)):
+        given = {"target": target, "rcv_settle_mode": 1, "unsettled": {}, "initial_delivery_count": 0}
+        other.give(performative("attach", name="out", handle=number, role=False, **given))
+        attach, detach = [each[1] for each in other.frames()]
+        assert attach["target"] is None and detach["error"]["condition"] == "amqp:resource-locked"
+        if attached:
+            peer.connection.received(0)
+    peer = Peer(broker)
+    assert sender(peer, unsettled={b"a": None}) == {b"a": "accepted"}
+    peer.connection.received(0)
+    broker.access.remove("guest")
+    other.give(performative("attach", name="out", handle=7, role=False, **given))
+    assert [each[0] for each in other.frames()] == ["attach", "flow"] and broker.kept.count == 0
 
 
 def test_expiry_policies_and_timeouts():
