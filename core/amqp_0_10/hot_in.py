@@ -289,3 +289,4 @@ def high_octets(source, at, end):
 
 
 high_octets = quicker(high_octets)
+ingest = quicker(ingest)

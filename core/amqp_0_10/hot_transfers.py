@@ -7,7 +7,7 @@ message's route, and whether it was delivered before. convert.py writes them for
 
 from ..memory.hot import drop, expire, extract, hold, next_number, unlink_ready
 from ..memory.layout import *
-from ..shim import const, copy
+from ..shim import const, copy, quicker
 
 _FORMAT = const(3)  # formats.AMQP_0_10
 _HEAD = const(12)  # octets of a frame before its payload
@@ -91,3 +91,6 @@ def put_header(arena, blocks, messages, state, message, redelivered, target, at)
     left = source + size - rest
     copy(target, at + front + route, target, rest, left)
     return at + front + route + left
+
+
+pump = quicker(pump)

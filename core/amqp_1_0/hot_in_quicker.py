@@ -9,7 +9,7 @@ from struct import Struct
 
 from ..broker.publish import find_route, settle_all
 from ..memory.hot import activate
-from ..memory.hot_quicker import put_entry, put_message
+from ..memory.hot_quicker import store
 from ..memory.layout import *
 from .hot_in import header_end, ingest_disposition, ingest_transfer
 from .hot_in import settle_range as plain_settle_range
@@ -109,9 +109,12 @@ def run(arena, blocks, messages, entries, queues, channels, state, routes, route
     transfers = usual(state, queues, queue, link, source, size_max, near)
     if not transfers:
         return 0
-    store(arena, blocks, messages, entries, queues, state, queue, bytes(way[: link[LINK_ROUTE]]), source, transfers)
-    activate(queues, state, queue)
     count = len(transfers)
+    route = bytes(way[: link[LINK_ROUTE]])
+    route_size = len(route)
+    rows = [(route + source[begin:end], route_size, here - begin, end - here, kind, total) for begin, here, end, kind, total in transfers]
+    store(arena, blocks, messages, entries, queues, state, queue, rows)
+    activate(queues, state, queue)
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + count) & MASK
     state[STATE_ALTERNATE] += count * routes[slot + ROUTE_ALTERNATES]
     state[STATE_LEFT] -= 2 * count  # a frame, and a place in a queue
@@ -172,69 +175,6 @@ def usual(state, queues, queue, link, source, size_max, near):
         link[LINK_IS_SETTLED] = settled = is_settled
         at = end
     return transfers
-
-
-def store(arena, blocks, messages, entries, queues, state, queue, route, source, transfers):
-    """Put messages, as `usual` gives them, at the tail of a queue: as new_message, append and push of hot.py do, one by one."""
-    route_size, block_size, seconds = len(route), state[STATE_BLOCK_SIZE], state[STATE_SECONDS]
-    block, block_new = state[POOL_BLOCKS], state[POOL_BLOCKS + 1]
-    message, message_new = state[POOL_MESSAGES], state[POOL_MESSAGES + 1]
-    entry, entry_new = state[POOL_ENTRIES], state[POOL_ENTRIES + 1]
-    tail, position = queues[queue + QUEUE_TAIL], queues[queue + QUEUE_POSITION]
-    octets = block_count = 0
-    for behind, here, end, kind, block_total in transfers:
-        first = last = -1
-        content = route + source[behind:end]
-        whole = len(content)
-        for start in range(0, whole, block_size):
-            fresh = block
-            if fresh >= 0:
-                block = blocks[fresh]
-            else:
-                fresh = block_new
-                block_new += 1
-            if first < 0:
-                first = fresh
-            else:
-                blocks[last] = fresh
-            last = fresh
-            piece = content if whole <= block_size else content[start : start + block_size]
-            arena[fresh * block_size : fresh * block_size + len(piece)] = piece
-        record = message
-        if record >= 0:
-            message = messages[record]
-        else:
-            record = message_new
-            message_new += MESSAGE_WIDTH
-        given = route_size, here - behind, end - here, whole, block_total, 1, seconds, 0, kind, -1
-        put_message(messages, 4 * record, first, last, *given)
-        place = entry
-        if place >= 0:
-            entry = entries[place]
-        else:
-            place = entry_new
-            entry_new += ENTRY_WIDTH
-        put_entry(entries, 4 * place, record, -1, tail, position, queue, 0)
-        entries[place + ENTRY_DEADLINE] = 0
-        if tail >= 0:
-            entries[tail + ENTRY_NEXT] = place
-        else:
-            queues[queue + QUEUE_HEAD] = place
-        tail = place
-        position = (position + 1) & MASK
-        octets += end - here
-        block_count += block_total
-    count = len(transfers)
-    state[POOL_BLOCKS], state[POOL_BLOCKS + 1] = block, block_new
-    state[POOL_MESSAGES], state[POOL_MESSAGES + 1] = message, message_new
-    state[POOL_ENTRIES], state[POOL_ENTRIES + 1] = entry, entry_new
-    state[POOL_BLOCKS + 2] -= block_count
-    state[POOL_MESSAGES + 2] -= count
-    state[POOL_ENTRIES + 2] -= count
-    queues[queue + QUEUE_TAIL], queues[queue + QUEUE_POSITION] = tail, position
-    queues[queue + QUEUE_LENGTH] += count
-    queues[queue + QUEUE_OCTETS] += octets
-    queues[queue + QUEUE_BLOCKS] += block_count
 
 
 def settle_range(blocks, messages, entries, queues, channels, consumers, state, link, low, high):

@@ -139,6 +139,68 @@ def push(messages, entries, queues, state, queue, message):
     return entry
 
 
+def store(arena, blocks, messages, entries, queues, state, queue, rows):
+    """Put messages without a lifetime at the tail of a queue, as new_message, append and push of hot.py do one by one: (all its octets, of
+    these route, properties and body; kind, blocks) of each."""
+    block_size, seconds = state[STATE_BLOCK_SIZE], state[STATE_SECONDS]
+    block, block_new = state[POOL_BLOCKS], state[POOL_BLOCKS + 1]
+    message, message_new = state[POOL_MESSAGES], state[POOL_MESSAGES + 1]
+    entry, entry_new = state[POOL_ENTRIES], state[POOL_ENTRIES + 1]
+    tail, position = queues[queue + QUEUE_TAIL], queues[queue + QUEUE_POSITION]
+    octets = block_count = 0
+    for content, route_size, properties_size, body_size, kind, block_total in rows:
+        first = last = -1
+        whole = len(content)
+        for start in range(0, whole, block_size):
+            fresh = block
+            if fresh >= 0:
+                block = blocks[fresh]
+            else:
+                fresh = block_new
+                block_new += 1
+            if first < 0:
+                first = fresh
+            else:
+                blocks[last] = fresh
+            last = fresh
+            piece = content if whole <= block_size else content[start : start + block_size]
+            arena[fresh * block_size : fresh * block_size + len(piece)] = piece
+        record = message
+        if record >= 0:
+            message = messages[record]
+        else:
+            record = message_new
+            message_new += MESSAGE_WIDTH
+        put_message(messages, 4 * record, first, last, route_size, properties_size, body_size, whole, block_total, 1, seconds, 0, kind, -1)
+        place = entry
+        if place >= 0:
+            entry = entries[place]
+        else:
+            place = entry_new
+            entry_new += ENTRY_WIDTH
+        put_entry(entries, 4 * place, record, -1, tail, position, queue, 0)
+        entries[place + ENTRY_DEADLINE] = 0
+        if tail >= 0:
+            entries[tail + ENTRY_NEXT] = place
+        else:
+            queues[queue + QUEUE_HEAD] = place
+        tail = place
+        position = (position + 1) & MASK
+        octets += body_size
+        block_count += block_total
+    count = len(rows)
+    state[POOL_BLOCKS], state[POOL_BLOCKS + 1] = block, block_new
+    state[POOL_MESSAGES], state[POOL_MESSAGES + 1] = message, message_new
+    state[POOL_ENTRIES], state[POOL_ENTRIES + 1] = entry, entry_new
+    state[POOL_BLOCKS + 2] -= block_count
+    state[POOL_MESSAGES + 2] -= count
+    state[POOL_ENTRIES + 2] -= count
+    queues[queue + QUEUE_TAIL], queues[queue + QUEUE_POSITION] = tail, position
+    queues[queue + QUEUE_LENGTH] += count
+    queues[queue + QUEUE_OCTETS] += octets
+    queues[queue + QUEUE_BLOCKS] += block_count
+
+
 def drop(blocks, messages, entries, queues, state, entry):
     """See hot.drop."""
     message = entries[entry + ENTRY_MESSAGE]

@@ -1,7 +1,9 @@
 """AMQP 0-10 with the hot path in C, in Python and frame by frame: to the same octets, whole and in pieces, the same answers, deliveries and
-queues. And call by call: what C makes of the tables and of a buffer is what core/amqp_0_10/hot_in.py and hot_transfers.py make of them.
+queues. And call by call: what C makes of the tables and of a buffer is what core/amqp_0_10/hot_in.py and hot_transfers.py make of them, and
+what CPython's own forms of these do (hot_in_quicker.py, hot_transfers_quicker.py).
 """
 
+import importlib.util
 import os
 import random
 
@@ -15,7 +17,8 @@ from peer_1_0 import declare
 
 from leveret import c_accel
 from leveret.c_accel import amqp_0_10 as in_c
-from leveret.core.amqp_0_10 import hot_layout, hot_row, numbers
+from leveret.core import shim
+from leveret.core.amqp_0_10 import hot_in, hot_in_quicker, hot_layout, hot_row, hot_transfers, hot_transfers_quicker, numbers
 from leveret.core.broker import engine
 from leveret.core.memory import layout
 from leveret.core.recovery.opening import make_durable
@@ -42,8 +45,31 @@ class Ingestless(engine.Plain):
     ingests = False
 
 
+def flat(module):
+    """A module of the hot path as boards have it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shim, "quicker", lambda function, form=None: function)
+        spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+    return made
+
+
+FLAT = {"hot_in": flat(hot_in), "hot_transfers": flat(hot_transfers)}
+
+
+class Flat(hot_row.Row):
+    """The row in Python, with the functions that boards have."""
+
+    def call(self, name, *given):
+        with pytest.MonkeyPatch.context() as patch:
+            for place, module in FLAT.items():
+                patch.setattr(hot_row, place, module)
+            return getattr(hot_row.Row, name)(self, *given)
+
+
 class Both:
-    """The row of AMQP 0-10 in C, each of whose calls is made in Python too, first, and compared."""
+    """The row of AMQP 0-10 in C, each of whose calls is made in both forms of Python too, first, and compared."""
 
     name = "amqp_0_10"
     converts = False  # messages of other families, of which there are none: test_told.py compares those
@@ -52,7 +78,7 @@ class Both:
     def __init__(self, c_engine):
         self.tables = c_engine.tables
         c_engine.pointers.ways = c_accel.ffi.NULL  # ways that C finds itself Python asks for
-        self.plain, self.c = hot_row.Row(self.tables), in_c.Row(c_engine)
+        self.flat, self.plain, self.c = Flat(self.tables), hot_row.Row(self.tables), in_c.Row(c_engine)
         self.settle = self.c.settle
         self.calls = {"ingest": 0, "pump": 0}
 
@@ -60,22 +86,29 @@ class Both:
         """All that a call may change, as views of octets."""
         return [memoryview(getattr(self.tables, name)).cast("B") for name in TABLES] + [memoryview(each).cast("B") for each in further]
 
-    def compare(self, name, places, plain, c):
+    def compare(self, name, places, first, *others):
         before = [bytes(place) for place in places]
-        answer = plain()
+        answer = first()
         found = [bytes(place) for place in places]
-        for place, octets in zip(places, before):
-            place[:] = octets
-        assert c() == answer, name
-        for at, place in enumerate(places):
-            assert bytes(place) == found[at], (name, at)
+        for form, other in enumerate(others):
+            for place, octets in zip(places, before):
+                place[:] = octets
+            assert other() == answer, (name, form)
+            for at, place in enumerate(places):
+                assert bytes(place) == found[at], (name, form, at)
         self.calls[name] += 1
         return answer
 
     def ingest(self, run, source):
         octets = memoryview(c_accel.ffi.buffer(source))
         places = self.memory(run.told, run.way)
-        return self.compare("ingest", places, lambda: self.plain.ingest(run, octets), lambda: self.c.ingest(run, source))
+        return self.compare(
+            "ingest",
+            places,
+            lambda: self.flat.call("ingest", run, octets),
+            lambda: self.plain.ingest(run, octets),
+            lambda: self.c.ingest(run, source),
+        )
 
     def pump(self, consumer, limit, lead, frame_max, target, at, end):
         octets = memoryview(c_accel.ffi.buffer(target))
@@ -84,9 +117,15 @@ class Both:
         places = self.memory()
         written = []
 
+        def flat():
+            behind = self.flat.call("pump", *given, octets, at, end)
+            written.append(bytes(octets[at:behind]))
+            octets[:] = before
+            return behind
+
         def plain():
             behind = self.plain.pump(*given, octets, at, end)
-            written.append(bytes(octets[at:behind]))
+            assert bytes(octets[at:behind]) == written[0]
             octets[:] = before
             return behind
 
@@ -95,7 +134,7 @@ class Both:
             assert bytes(octets[at:behind]) == written[0]
             return behind
 
-        return self.compare("pump", places, plain, c)
+        return self.compare("pump", places, flat, plain, c)
 
 
 class Compared(c_accel.Engine):
@@ -289,6 +328,12 @@ def test_the_same_comes_of_the_same_octets(seed):
         if plain.others:
             break
     assert sides[-1].peer.connection.session.hot.calls["ingest"] > 0
+
+
+def test_cpython_has_forms_of_its_own():
+    for module, quicker, name in ((hot_in, hot_in_quicker, "ingest"), (hot_transfers, hot_transfers_quicker, "pump")):
+        form = getattr(FLAT[module.__name__.rpartition(".")[2]], name)
+        assert getattr(module, name) is getattr(quicker, name) is not form and form.__code__.co_filename == module.__file__
 
 
 FORMS = (engine.Plain, c_accel.Engine)
