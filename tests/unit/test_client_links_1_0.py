@@ -127,6 +127,22 @@ def test_credit_is_counted_from_the_peers_delivery_count_2_6_7():
     assert sent(client)[0][1]["link-credit"] == 1
 
 
+def test_a_drain_within_a_message_uses_the_credit_up_behind_it_2_6_7():
+    events, client, sender = attached_sender(credit=5, send_size=1024)
+    assert sender.send(b"", bytes(3000)) == 1
+    feed(client, flow(handle=3, delivery_count=0, link_credit=5, drain=True))
+    told = []
+    for now in range(20):
+        told += sent(client)
+        client.tick(now)
+    flows = [fields for name, fields, _ in told if name == "flow"]
+    assert [(each["delivery-count"], each["link-credit"], each["drain"]) for each in flows] == [(1, 4, True), (5, 0, True)]
+    assert told[-1][0] == "flow" and [fields["more"] for name, fields, _ in told if name == "transfer"][-1] is False
+    assert sender.credit == 0 and sender.send(b"", b"x") == 0
+    feed(client, flow(handle=3, delivery_count=5, link_credit=1))
+    assert sender.send(b"", b"x") == 2
+
+
 def test_serial_numbers_wrap_rfc_1982():
     events, client, sender = attached_sender()
     client.session.next_delivery = sender.delivery_count = 0xFFFFFFFF

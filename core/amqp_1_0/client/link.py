@@ -277,12 +277,20 @@ class Sender(Link):
         self.drained = fields["drain"]
         if self.credit:
             self.session.client.events.credited(self)
-        if self.drained and self.credit and self.session.streaming is not self:
-            self.delivery_count = (self.delivery_count + self.credit) & MASK
-            self.credit = 0
         if self.drained or fields["echo"]:
-            told = {"delivery-count": self.delivery_count, "link-credit": self.credit, "available": 0, "drain": self.drained}
-            self.session.flow(self, told, True)
+            self.say_flow(True)
+
+    def say_flow(self, must):
+        """Tell the peer our state, where there is room or we `must`; what is drained is used up, behind a message that is under way."""
+        left = 0 if self.drained and self.session.streaming is not self else self.credit
+        count = (self.delivery_count + self.credit - left) & MASK
+        if self.session.flow(self, {"delivery-count": count, "link-credit": left, "available": 0, "drain": self.drained}, must):
+            self.delivery_count, self.credit = count, left
+
+    def go_on(self):
+        """A message was under way when the peer drained, and is out: use the rest of the credit up."""
+        if self.drained and self.credit and self.state == "attached" and self.session.streaming is not self:
+            self.say_flow(False)
 
 
 class Receiver(Link):
