@@ -125,16 +125,28 @@ class Responses(Link):
         self.source, self.target = fields["source"], fields["target"]
 
     def flow(self, fields):
-        """The receiver's credit; what it drains is there at once."""
+        """The receiver's credit; what it drains is used up behind the responses that wait (section 2.6.7)."""
         if fields["link-credit"] is not None:
             self.credit = self.granted(fields)
             self.session.wants_to_write()
         self.drain = fields["drain"]
-        if self.drain and not [each for each in self.session.responses if each[0] is self]:
+        if not (self.drain and self.protocol.drains(self)) and fields["echo"]:
+            self.session.say_flow(self)
+
+    def drained(self):
+        """See OutgoingLink.drained; false while a response waits for its log and can go then."""
+        if self.drain and self.credit and [each for each in self.session.responses if each[0] is self]:
+            return False
+        if self.drain:
             self.delivery_count = serial.after(self.delivery_count, self.credit)
             self.credit = 0
-        if fields["echo"] or self.drain:
             self.session.say_flow(self)
+        return True
+
+    def put_flow(self, fields):
+        """Put the link's state into a flow, with drain as its receiver said it last (section 2.7.4)."""
+        Link.put_flow(self, fields)
+        fields["drain"] = self.drain
 
     def transfer(self, fields, octets, at, end):
         """A receiver does not send."""

@@ -1,5 +1,6 @@
 """The pair of links to /management, by frames: requests in, responses out, credit, halves, what is too much."""
 
+from memory_store import SlowStore, durable_broker
 from peer_1_0 import Peer, data, declare, error_in, new_broker, performative
 from test_1_0_management import answered, request
 
@@ -78,6 +79,29 @@ def test_responses_wait_for_credit_and_drain():
     peer.credit(5, delivery_count=2, drain=True)
     flow = peer.expect("flow")[1]
     assert flow["link-credit"] == 0 and flow["delivery-count"] == 7
+
+
+def test_a_drain_waits_for_the_response_that_waits_for_its_log():
+    """Section 2.6.7: all messages that are there go first, then the credit is used up, and the flow says drain (2.7.4)."""
+    store = SlowStore()
+    broker, _ = durable_broker(store)
+    peer = Peer(broker)
+    for _ in range(3):
+        broker.run()
+    pair(peer, 0)
+    peer.frames()
+    store.stalls = True
+    ask(peer, 0, "PUT", "/queues/q", {})
+    peer.credit(5, drain=True)
+    assert [each[0] for each in peer.frames() if each[1]["handle"] == 1] == []
+    store.stalls = False
+    found = []
+    for now in range(5):
+        broker.tick(now, 0)
+        peer.connection.tick(now)
+        found += [each[:2] for each in peer.frames() if each[1]["handle"] == 1]
+    assert [name for name, _ in found] == ["transfer", "flow"]
+    assert [found[1][1][each] for each in ("delivery-count", "link-credit", "drain")] == [5, 0, True]
 
 
 def test_responses_wait_for_the_sessions_window():
