@@ -137,7 +137,7 @@ class Protocol(Sending):
             raise ProtocolError(FRAME_ERROR, "a frame of type 0x%02x in the state '%s' (section 5.3)" % (type_, self.state))
         start = receive.start
         receive.start = end  # first: an end of the connection empties the buffer, and behind an error stands the peer's answer to it
-        if channel > self.channel_max and not is_sasl:
+        if channel > self.channel_max and not (is_sasl or self.closing):
             raise ProtocolError(FRAME_ERROR, "a frame on channel %d; channel-max is %d (section 2.7.1)" % (channel, self.channel_max))
         if at == end and not is_sasl:
             if self.state == "opening":

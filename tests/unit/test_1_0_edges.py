@@ -55,6 +55,9 @@ def test_any_frame_on_a_channel_above_channel_max_is_a_framing_error():
     for octets in (performative("close", 4), frame.write(frame.AMQP, 4, b""), performative("open", 4, container_id="x")):
         found, peer = answers(octets, channel_max=3)
         assert error_in(found, "close")[0] == "amqp:connection:framing-error" and peer.connection.ending
+    discarded = performative("end", 2) + performative("end", 4) + frame.write(frame.AMQP, 4, b"")  # section 2.4.6, DISCARDING
+    found, peer = answers(discarded, channel_max=3)
+    assert error_in(found, "close")[0] == "amqp:illegal-state" and not peer.connection.ending
     found, _ = answers(frame.write(frame.AMQP, 3, b"") + performative("close", 3), channel_max=3)
     assert [(each[0], each[1]["error"]) for each in found] == [("close", None)]
 
