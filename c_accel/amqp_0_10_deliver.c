@@ -29,7 +29,7 @@ static int32_t put_header(const leveret_tables *t, const int32_t *record, int32_
     int32_t size_of_struct = short_of(target, source + 2) + source + front - rest + route, left = source + size - rest;
     memmove(target + at, target + source, (size_t)front);
     put_short(target, at + 2, size_of_struct);
-    target[at + 6] = (uint8_t)(redelivered ? flags | 4 : flags & 0xFB);
+    target[at + 6] = (uint8_t)(redelivered ? flags | 4 : flags);
     target[at + 7] = (uint8_t)(further | 3);
     memmove(target + at + front, target + stored, (size_t)route);
     memmove(target + at + front + route, target + rest, (size_t)left);

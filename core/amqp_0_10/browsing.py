@@ -25,6 +25,7 @@ class Browsing(Subscription):
         Subscription.__init__(self, session, destination, accept_none, True)
         self.queue = queue
         self.fits = fits  # a function of the broker and a message, or None
+        self.is_exclusive = False  # its queue has no other subscription meanwhile
         self.passed: "dict" = {}  # level of priority -> the position that it has come to
         self.newest = layout.NONE  # the queue's next position when it had seen all
 
@@ -33,6 +34,11 @@ class Browsing(Subscription):
         browsing = self.session.session.browsing
         if self.messages and self.octets and self not in browsing:
             browsing.append(self)
+
+    def let_others(self):
+        """It ends: others may subscribe."""
+        if self.is_exclusive:
+            self.queue.exclusive_consumer = False
 
     def is_gone(self):
         """True when it was cancelled, or its session or its queue has gone."""

@@ -4,12 +4,13 @@ A function is given (session, fields). It answers False when it must wait (the f
 result's struct where it has one, else anything. What it has done is completed when the log has it (Session.done).
 """
 
-from ..errors import NOT_FOUND, NOT_IMPLEMENTED, ProtocolError
+from ..errors import NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, ProtocolError
 from ..memory import layout, serial
 from ..outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from ..parts import needed, part
 from . import browsing, definitions, dtx, mapping, numbers, subscribing, subscription
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
+from .ranges import ascending
 
 if False:  # for the type checker alone
     pass
@@ -77,11 +78,12 @@ def message_release(session, fields):
 
 def settle(session, fields, outcome):
     """Settle the transfers of a set, as far as this turn goes; false: some are left. Ids that are settled already, or of other commands,
-    are passed over."""
-    tables = session.broker.tables
-    for first, last in fields["transfers"] or []:
+    are passed over; with one that was not sent none is settled."""
+    tables, given = session.broker.tables, fields["transfers"] or []
+    for _, last in given:
         if serial.distance(last, numbers.tail(session)) <= 0:
             raise SessionError(ILLEGAL_ARGUMENT, "transfer %d was not sent" % last)
+    for first, last in ascending(given).runs if len(given) > 1 else given:
         if session.settling is not None:
             if serial.distance(session.settling, last) < 0:
                 continue  # an earlier turn has done these
@@ -156,7 +158,7 @@ def message_set_flow_mode(session, fields):
     mode = fields["flow_mode"] or 0
     if mode not in (subscription.CREDIT, subscription.WINDOW):
         raise SessionError(ILLEGAL_ARGUMENT, "flow-mode %d" % mode)
-    if mode != chosen.mode and chosen.messages and chosen.octets:
+    if mode != chosen.mode and (chosen.messages or chosen.octets):
         raise SessionError(ILLEGAL_STATE, "message.set-flow-mode of '%s', which has credit" % chosen.destination[:80])
     chosen.mode = mode
 
@@ -191,6 +193,8 @@ def tx_select(session, fields):
     """Select: transfers, accepts and rejects from here on wait for the commit."""
     if session.incoming.transaction is not None or session.is_dtx:
         raise SessionError(ILLEGAL_STATE, "tx.select of a session that is transactional already")
+    if [each for each in session.subscriptions.values() if each.accept_none and each.lasts]:
+        raise SessionError(NOT_ALLOWED, "tx.select of a session that has a subscription with accept-mode none")
     session.incoming.transaction = needed("broker.transaction", "transactions").Transaction(session.broker.tables)
     session.broker.tables.channels[session.handle + layout.CHANNEL_PLAIN] = 0
 

@@ -30,12 +30,13 @@ NAMES = {
     NOT_ALLOWED: "not-allowed",
     NOT_IMPLEMENTED: "not-implemented",
     COMMAND_INVALID: "command-invalid",
-    SYNTAX_ERROR: "illegal-argument",
+    SYNTAX_ERROR: "command-invalid",
     INTERNAL_ERROR: "internal-error",
 }
 
-# Conditions that end a connection, whatever met them: nobody knows where the next frame begins, or who sends it.
-HARD = (FRAME_ERROR, SYNTAX_ERROR, UNEXPECTED_FRAME, CHANNEL_ERROR, CONNECTION_FORCED, INTERNAL_ERROR)
+# Conditions that end a connection, whatever met them: nobody knows where the next frame begins, or who sends it. Segments that cannot be
+# decoded (syntax-error) end their session, as "command segments could not be decoded", and those of controls the connection.
+HARD = (FRAME_ERROR, UNEXPECTED_FRAME, CHANNEL_ERROR, CONNECTION_FORCED, INTERNAL_ERROR)
 
 TEXT_MAX = 255  # octets of a str8
 

@@ -20,7 +20,9 @@ def header_segment(broker, message, redelivered, more=None):
     tables = broker.tables
     kind = tables.messages[message + layout.MESSAGE_KIND]
     exchange, key = reading.names_of(tables, message)
-    changes = {"exchange": exchange, "routing_key": text_of(key), "redelivered": redelivered}
+    changes = {"exchange": exchange, "routing_key": text_of(key)}
+    if redelivered:  # else its sender's word counts: "any delivery of the message from that Server to a Client must also have" it
+        changes["redelivered"] = True
     changes.update(more or {})
     annotations = crossing.annotations_of(tables, message) if kind & (layout.KIND_ANNOTATED | layout.KIND_GRAFTED) else {}
     if annotations and reading.expiration_of(tables, message) is None:

@@ -1,15 +1,19 @@
 """The commands of the classes exchange and queue: what exists, and what is bound to what.
 
-Differences that a declaration of 0-10 has: an alternate exchange is a field, of queues also the place for what their consumers reject
-(dead-letter exchange); exclusive is a session's here and a connection's in the broker, and a durable queue is not bound to either; Qpid's
-names for arguments of queues stand beside the broker's own (ARGUMENTS).
+Differences that a declaration of 0-10 has: an alternate exchange is a field, of queues also the place for what their consumers reject and
+for what they hold when they are deleted (dead-letter exchange); exclusive is a session's here and a connection's in the broker (queue_of),
+and a durable queue is not bound to either; what is there already is not asked for its durable and auto-delete; Qpid's names for arguments
+of queues stand beside the broker's own (ARGUMENTS). The codes of exceptions are those of the specification's fields.
 """
 
 from ..access.permissions import CONFIGURE, READ, WRITE, check
-from ..errors import PRECONDITION_FAILED, ProtocolError
+from ..errors import NOT_ALLOWED, NOT_FOUND, ProtocolError
+from ..exchange.base import ALTERNATE
+from ..exchange.registry import type_named
+from ..memory import layout
 from ..parts import needed
 from ..queue import turns
-from .conditions import ILLEGAL_ARGUMENT, SessionError
+from .conditions import ILLEGAL_ARGUMENT, INVALID_ARGUMENT, SessionError
 
 # Qpid's arguments of queue.declare: the broker's, and how a value is made of it.
 ARGUMENTS = {
@@ -36,6 +40,7 @@ ARGUMENTS = {
     "x-qpid-capacity": None,
     "x-qpid-flow-resume-capacity": None,
 }
+DEAD_LETTERS = "x-dead-letter-exchange"  # the alternate exchange of a queue
 NO_LOCAL = "no-local"  # of a queue: it keeps no messages of the connection that has declared it last (Qpid's brokers)
 POLICIES = {"ring": "drop-head", "ring-strict": "drop-head", "self-destruct": "reject-publish", "reject": "reject-publish"}
 BINDING_FILTERS = ("x-filter-jms-selector", "no-local")  # of bindings: which Qpid's clients also ask of the subscription
@@ -51,39 +56,73 @@ def must_wait(session):
 
 
 def name_in(fields, title):
-    """A field that is a name. Raises illegal-argument for one that is not there."""
-    if fields[title] is None:
-        raise SessionError(ILLEGAL_ARGUMENT, "the field %s is missing" % title.replace("_", "-"))
+    """A field that is a name. Raises illegal-argument for one that is not there, invalid-argument for an empty one."""
+    if not fields[title]:
+        condition, word = (ILLEGAL_ARGUMENT, "missing") if fields[title] is None else (INVALID_ARGUMENT, "empty")
+        raise SessionError(condition, "the field %s is %s" % (title.replace("_", "-"), word))
     return fields[title]
+
+
+def queue_of(session, name):
+    """A queue. Raises not-found; resource-locked for one that another session has for itself."""
+    topology = session.broker.topology
+    queue = topology.queue(name, session.connection)
+    if queue.owner is not None and queue not in session.owned:
+        topology.locked(name)
+    return queue
+
+
+def check_prefix(name):
+    """Raise not-allowed for a name that no client may give."""
+    if name[:4] == "amq.":
+        raise ProtocolError(NOT_ALLOWED, "names that begin with 'amq.' are reserved")
 
 
 # exchange
 
 
 def exchange_declare(session, fields):
-    """Declare: made, or the same as what is there."""
+    """Declare: made, or the same as what is there, whose durable and auto-delete are not looked at."""
     broker, connection = session.broker, session.connection
     name, type_ = name_in(fields, "exchange"), fields["type"] or ""
     if must_wait(session):
         return False
-    arguments = dict(fields["arguments"] or {})
-    if fields["alternate_exchange"]:
-        arguments["alternate-exchange"] = fields["alternate_exchange"]
+    exchange = broker.exchanges.get(name)
     if not fields["passive"]:
         check(broker, connection.user, CONFIGURE, "exchange", name)
-        allow_forward(broker, connection.user, "exchange", name, arguments.get("alternate-exchange"), broker.exchanges)
-    if name == "" or name in broker.exchanges and (fields["passive"] or name[:4] == "amq."):
-        is_there(session, name, type_)
+    if exchange is not None and type_ and type_ != exchange.type:
+        raise ProtocolError(NOT_ALLOWED, "exchange '%s' is of type %s, and not %s" % (name, exchange.type, type_[:40]))
+    if fields["passive"]:
+        broker.topology.exchange(name)
         return True
-    broker.topology.declare_exchange(connection, name, type_, fields["passive"], fields["durable"], fields["auto_delete"], False, arguments)
+    arguments = with_alternate(fields["arguments"], ALTERNATE, fields["alternate_exchange"], exchange)
+    allow_forward(broker, connection.user, "exchange", name, arguments.get(ALTERNATE), broker.exchanges)
+    durable, auto_delete, internal = fields["durable"], fields["auto_delete"], False
+    if exchange is None:
+        check_prefix(name)
+        if type_named(type_) is None:
+            raise ProtocolError(NOT_FOUND, "there is no exchange type '%s'" % type_[:40])
+    else:
+        type_, durable, auto_delete, internal = exchange.type, exchange.durable, exchange.auto_delete, exchange.internal
+    broker.topology.declare_exchange(connection, name, type_, False, durable, auto_delete, internal, arguments)
     return True
 
 
-def is_there(session, name, type_):
-    """An exchange that is only looked for, or the broker's own: of that type, where one is given."""
-    current = "direct" if name == "" else session.broker.exchanges[name].type
-    if type_ and type_ != current:
-        raise ProtocolError(PRECONDITION_FAILED, "exchange '%s' is of type %s, and not %s" % (name, current, type_[:40]))
+def with_alternate(given, title, alternate, current):
+    """The arguments of a declaration with its alternate exchange as the argument `title`; `current`: what is there, or None, which keeps
+    its own where none is named. Raises not-allowed for another one."""
+    arguments = dict(given or {})
+    if alternate:
+        arguments[title] = alternate
+    if current is not None:
+        there = current.arguments.get(title)
+        if alternate and alternate != there:
+            raise ProtocolError(
+                NOT_ALLOWED, "the alternate exchange of '%s' is '%s', and not '%s'" % (current.name, there or "", alternate)
+            )
+        if there is not None:
+            arguments.setdefault(title, there)
+    return arguments
 
 
 def allow_forward(broker, user, kind, name, target, there):
@@ -95,12 +134,25 @@ def allow_forward(broker, user, kind, name, target, there):
 
 def exchange_delete(session, fields):
     """Delete; false: more bindings than one turn is for."""
-    name = name_in(fields, "exchange")
+    broker, name = session.broker, name_in(fields, "exchange")
     if must_wait(session):
         return False
-    check(session.broker, session.connection.user, CONFIGURE, "exchange", name)
-    session.broker.topology.exchange(name)
-    return bool(session.broker.topology.delete_exchange(name, fields["if_unused"]))
+    check(broker, session.connection.user, CONFIGURE, "exchange", name)
+    broker.topology.exchange(name)
+    if is_alternate(broker, name):
+        raise ProtocolError(NOT_ALLOWED, "exchange '%s' is the alternate exchange of a queue or an exchange" % name)
+    return bool(broker.topology.delete_exchange(name, fields["if_unused"]))
+
+
+def is_alternate(broker, name):
+    """True for an exchange that is in use as an alternate exchange."""
+    for each in broker.exchanges.values():
+        if each.alternate == name:
+            return True
+    for each in broker.queues.values():
+        if each.arguments.get(DEAD_LETTERS) == name:
+            return True
+    return False
 
 
 def exchange_query(session, fields):
@@ -115,34 +167,43 @@ def exchange_query(session, fields):
 
 
 def exchange_bind(session, fields):
-    """Bind a queue to an exchange."""
-    return bind(session, fields, session.broker.topology.bind, fields["arguments"])
+    """Bind a queue to an exchange. A binding of this key stays as it is: "The value of the arguments used for the binding MUST NOT be
+    altered by subsequent binding requests"."""
+    given = binding_of(session, fields)
+    if given is None:
+        return False
+    queue, exchange, key = given
+    arguments = broker_arguments(fields["arguments"])
+    if not (arguments or not exchange.by_key) or not bound_with(exchange, queue, key):
+        session.broker.topology.bind(session.connection, queue.name, exchange.name, key, arguments)
+    return True
 
 
 def exchange_unbind(session, fields):
-    """End a binding: "If the binding does not exist" it ends nothing. The arguments of a binding are not named, so all of its key end."""
-    broker = session.broker
-    name, queue_name = fields["exchange"] or "", fields["queue"] or ""
-    exchange = broker.exchanges.get(name)
-    if exchange is None or queue_name not in broker.queues:
-        return bind(session, fields, broker.topology.unbind, None)
-    key = (fields["binding_key"] or "").encode("utf-8")
-    for arguments in bound_with(exchange, broker.queues[queue_name], key):
-        if bind(session, fields, broker.topology.unbind, arguments) is False:
-            return False
+    """End a binding. The arguments of a binding are not named, so all of its key end."""
+    given = binding_of(session, fields)
+    if given is None:
+        return False
+    queue, exchange, key = given
+    bindings = bound_with(exchange, queue, key)
+    if not bindings:
+        text = "queue '%s' is not bound to exchange '%s' with the key '%s'"
+        raise ProtocolError(NOT_FOUND, text % (queue.name, exchange.name, str(key, "utf-8")[:80]))
+    for arguments in bindings:
+        session.broker.topology.unbind(session.connection, queue.name, exchange.name, key, arguments)
     return True
 
 
-def bind(session, fields, verb, arguments):
-    """A change of a binding."""
+def binding_of(session, fields):
+    """(queue, exchange, key) that a change of a binding is about; None: it must wait."""
     broker, user = session.broker, session.connection.user
     queue, exchange = name_in(fields, "queue"), name_in(fields, "exchange")
     if must_wait(session):
-        return False
+        return None
+    key = fields["binding_key"] or ""
     check(broker, user, WRITE, "queue", queue)
-    check(broker, user, READ, "exchange", exchange, fields["binding_key"] or "")
-    verb(session.connection, queue, exchange, (fields["binding_key"] or "").encode("utf-8"), broker_arguments(arguments))
-    return True
+    check(broker, user, READ, "exchange", exchange, key)
+    return queue_of(session, queue), broker.topology.exchange(exchange), key.encode("utf-8")
 
 
 def broker_arguments(arguments):
@@ -188,30 +249,46 @@ def exchange_bound(session, fields):
 
 
 def queue_declare(session, fields):
-    """Declare: made, or the same as what is there."""
+    """Declare: made, or the same as what is there, whose durable and auto-delete are not looked at."""
     broker, connection = session.broker, session.connection
     name = name_in(fields, "queue")
     if must_wait(session):
         return False
-    arguments = queue_arguments(fields["arguments"] or {})
-    if fields["alternate_exchange"]:
-        arguments["x-dead-letter-exchange"] = fields["alternate_exchange"]
-    is_owned = fields["exclusive"] and not fields["durable"]
-    if not fields["passive"]:
-        check(broker, connection.user, CONFIGURE, "queue", name)
-        allow_forward(broker, connection.user, "queue", name, arguments.get("x-dead-letter-exchange"), broker.queues)
     queue = broker.queues.get(name)
-    if queue is not None:
-        turns.serve(broker, queue)
-    queue = broker.topology.declare_queue(
-        connection, name, fields["passive"], fields["durable"], is_owned, fields["auto_delete"], arguments
-    )
-    if (fields["arguments"] or {}).get(NO_LOCAL) and not fields["passive"] and not queue.is_stream:
-        needed("broker.local", "no-local").keep_out(broker, queue, session.session)
-    if queue.owner is connection and queue not in session.owned:
-        session.owned.append(queue)
+    if fields["passive"]:
+        queue = broker.topology.declare_queue(connection, name, True, False, False, False, {})
+    else:
+        queue = made_queue(session, name, queue, fields)
+    turns.serve(broker, queue)
     broker.consumers.end_unclaimed(queue)
     return True
+
+
+def made_queue(session, name, queue, fields):
+    """The queue of a declaration that is not passive; `queue`: the one that is there, or None."""
+    broker, connection, alternate = session.broker, session.connection, fields["alternate_exchange"]
+    given = fields["arguments"] or {}
+    check(broker, connection.user, CONFIGURE, "queue", name)
+    arguments = with_alternate(queue_arguments(given), DEAD_LETTERS, alternate, queue)
+    allow_forward(broker, connection.user, "queue", name, arguments.get(DEAD_LETTERS), broker.queues)
+    durable, auto_delete = fields["durable"], fields["auto_delete"]
+    is_owned = fields["exclusive"] and not durable
+    if queue is None:
+        check_prefix(name)
+        if alternate:
+            broker.topology.exchange(alternate)
+    else:
+        turns.serve(broker, queue)
+        queue_of(session, name)
+        durable, auto_delete = queue.durable, queue.auto_delete
+        is_owned = queue.owner is not None or fields["exclusive"] and not durable
+    made = broker.topology.declare_queue(connection, name, False, durable, is_owned, auto_delete, arguments)
+    if given.get(NO_LOCAL) and not made.is_stream:
+        needed("broker.local", "no-local").keep_out(broker, made, session.session)
+    if queue is None and is_owned:
+        session.owned.append(made)
+        made.outlasts_consumers = True  # "MUST be deleted when the session closes", and not before
+    return made
 
 
 def queue_arguments(given):
@@ -241,10 +318,30 @@ def queue_delete(session, fields):
         return False
     broker = session.broker
     check(broker, session.connection.user, CONFIGURE, "queue", name)
-    queue = broker.topology.queue(name, session.connection)
+    queue = queue_of(session, name)
     turns.serve(broker, queue)
+    may_go = not (queue.is_own or fields["if_unused"] and queue.consumers or fields["if_empty"] and queue.message_count())
+    if may_go and not send_on(broker, queue):
+        return session.session.go_on_later()
     if broker.topology.delete_queue(session.connection, name, fields["if_unused"], fields["if_empty"]) is None:
         return session.session.go_on_later()
+    return True
+
+
+def send_on(broker, queue):
+    """Send what a queue that is to be deleted holds ready to its alternate exchange ("any pending messages are sent to the
+    alternate-exchange if defined"): false when some of it is there yet. For what no queue has room it goes with its queue."""
+    state, letters = broker.tables.state, broker.dead_letters
+    if queue.is_stream or queue.rules is None or queue.rules.dead_letter is None:
+        return True
+    cost = broker.consumers.look_cost()
+    while queue.message_count():
+        if queue.head() == layout.NONE and queue.is_paging():
+            queue.pages.pager.bring(queue)
+        if state[layout.STATE_LEFT] <= 0 or letters.left <= 0 or queue.head() == layout.NONE:
+            return False
+        state[layout.STATE_LEFT] -= cost
+        broker.discard(queue, queue.pop(), "deleted")
     return True
 
 
@@ -253,7 +350,7 @@ def queue_purge(session, fields):
     broker = session.broker
     name = name_in(fields, "queue")
     check(broker, session.connection.user, READ, "queue", name)
-    queue = broker.topology.queue(name, session.connection)
+    queue = queue_of(session, name)
     if session.settling is None:
         turns.serve(broker, queue)
         session.settling = queue.message_count()
@@ -267,14 +364,14 @@ def queue_purge(session, fields):
 def queue_query(session, fields):
     """Query: queue-query-result; without fields where there is no such queue, as Qpid's brokers answer it."""
     broker = session.broker
-    name = name_in(fields, "queue")
-    queue = broker.queues.get(name)
+    name = fields["queue"]
+    queue = broker.queues.get(name if name == "" else name_in(fields, "queue"))
     if queue is None:
         return {}
     turns.serve(broker, queue)
     return {
         "queue": name,
-        "alternate_exchange": queue.arguments.get("x-dead-letter-exchange"),
+        "alternate_exchange": queue.arguments.get(DEAD_LETTERS),
         "durable": queue.durable,
         "exclusive": queue.owner is not None,
         "auto_delete": queue.auto_delete,

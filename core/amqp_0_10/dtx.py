@@ -82,10 +82,10 @@ def dtx_end(session, fields):
     check_selected(session)
     if fields["fail"] and fields["suspend"]:
         raise ProtocolError(NOT_ALLOWED, "dtx.end with fail and suspend")
-    branch = branch_of(session, fields, False)
-    if session in branch.suspended and not fields["suspend"]:
+    branch = branches.of(session.broker).by_xid.get(xid_of(fields))
+    if branch is not None and session in branch.suspended and not fields["suspend"]:
         branch.suspended.remove(session)
-    elif session in branch.associated:
+    elif branch is not None and session in branch.associated:
         branch.associated.remove(session)
         session.incoming.transaction = None
     else:

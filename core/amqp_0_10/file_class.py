@@ -10,7 +10,7 @@ from ..outcomes import ACCEPTED, MODIFIED, REJECTED
 from ..staging import delivering
 from ..staging.account import Account
 from ..staging.contents import contents_of
-from . import commands, file_content, numbers
+from . import commands, definitions, file_content, numbers
 from .conditions import ILLEGAL_ARGUMENT, ILLEGAL_STATE, SessionError
 from .file_delivery import FileConsumer, go_on
 from .subscribing import cancel
@@ -75,7 +75,7 @@ def check_consume(session, fields):
         if tag in each.subscriptions:
             raise SessionError(NOT_ALLOWED, "a consumer '%s' is there already" % tag[:80])
     check(broker, session.connection.user, READ, "queue", name)
-    queue = broker.topology.queue(name, session.connection)
+    queue = definitions.queue_of(session, name)
     if queue.exclusive_consumer or fields["exclusive"] and queue.consumers:
         raise SessionError(RESOURCE_LOCKED, broker.topology.called("queue", name) + " has consumers, and one of them is to be the only one")
     return queue

@@ -18,6 +18,7 @@ LAST_SEGMENT = const(4)
 FIRST_FRAME = const(2)
 LAST_FRAME = const(1)
 WHOLE = const(15)  # all four: an assembly of one frame
+ONLY_SEGMENT = const(12)  # of an assembly of one segment, in all of its frames
 
 CONTROL = const(0)  # segment types
 COMMAND = const(1)

@@ -65,16 +65,24 @@ def propose(protocol, user):
 
 
 def refused(protocol, error):
-    """The log-in has failed: the connection ends, as Qpid's brokers end it."""
-    protocol.control(0, "connection_close", {"reply_code": CLOSES["connection-forced"], "reply_text": short_text(error.text)})
+    """The log-in has failed: the connection ends, as Qpid's brokers end it; for a mechanism that was not proposed "without sending any
+    further data"."""
+    if protocol.login.attempt is not None:
+        protocol.control(0, "connection_close", {"reply_code": CLOSES["connection-forced"], "reply_text": short_text(error.text)})
     protocol.connection.end()
 
 
 def tune_ok(protocol, channel, fields):
-    """connection.tune-ok: what is left out, or 0, sets no limit of the peer's own."""
+    """connection.tune-ok: what is left out, or 0, sets no limit of the peer's own. For more than was proposed "the server MUST close the
+    connection without attempting a negotiated close"."""
     for name, ours in (("channel_max", protocol.channel_max), ("max_frame_size", protocol.frame_max_in)):
         if (fields[name] or 0) > ours:
-            raise ProtocolError(NOT_ALLOWED, "%s is %d in tune-ok, and %d in tune" % (name.replace("_", "-"), fields[name], ours))
+            protocol.broker.counters["connection_errors"] += 1
+            text = "%s: the connection of user '%s' ends: %s is %d in tune-ok, and %d in tune"
+            given = (protocol.connection.name, protocol.connection.user.name, name.replace("_", "-"), fields[name], ours)
+            protocol.broker.inform(text % given, True)
+            protocol.step("late")
+            return
     size = fields["max_frame_size"] or protocol.frame_max_in
     least = min(frame.SIZE_LEAST, protocol.frame_max_in)  # a board with smaller buffers proposes less than every peer should take
     if size < least:

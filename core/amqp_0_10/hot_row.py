@@ -17,6 +17,7 @@ if False:  # for the type checker alone
     from typing import Any
 
 EXPLICIT = const(0)  # accept-mode: "explicit", the default, or none
+NONE = const(1)
 NOT_ACQUIRED = const(1)  # acquire-mode
 BEGINS = frame.FIRST_SEGMENT | frame.FIRST_FRAME | frame.LAST_FRAME  # flags of a command whose header follows
 LEAST = const(26)  # octets of the frame of message.transfer up to its packing flags, and more
@@ -44,7 +45,7 @@ class Run:
             name, fields, _ = structs.command(bytes(source[head[4] : head[5]]))
         except ProtocolError:
             return False
-        if name != "message_transfer" or fields["acquire_mode"] == NOT_ACQUIRED:
+        if name != "message_transfer" or fields["acquire_mode"] or (fields["accept_mode"] or 0) > NONE:
             return False
         exchange = (fields["destination"] or "").encode("utf-8")
         route = pack(exchange, b"")

@@ -85,7 +85,7 @@ def put_header(arena, blocks, messages, state, message, redelivered, target, at)
     struct = (target[source + 2] << 8 | target[source + 3]) + source + front - rest + route
     copy(target, at, target, source, front)
     put_short(target, at + 2, struct)
-    target[at + 6] = flags | 4 if redelivered else flags & 0xFB
+    target[at + 6] = flags | 4 if redelivered else flags
     target[at + 7] = further | 3
     copy(target, at + front, target, stored, route)
     left = source + size - rest

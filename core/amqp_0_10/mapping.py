@@ -153,6 +153,8 @@ def command(session, flags, type_, octets, at, end):
         )
     whole = bool(flags & frame.LAST_FRAME)
     if type_ == frame.BODY:
+        if not flags & frame.LAST_SEGMENT:
+            raise ProtocolError(FRAME_ERROR, "a body segment that is not the last one of its command")
         return session.taker.body(session, octets, at, end, whole)
     payload = session.part + bytes(octets[at:end])
     limits = session.broker.limits
@@ -205,10 +207,11 @@ def skips_header(session, type_, is_first):
 
 def begun(session, payload, is_last):
     """A command segment is whole: false when the command must wait."""
+    session.name_of, session.fields, session.id = "", {}, session.expected
+    session.code = payload[0] << 8 | payload[1] if len(payload) > 1 else 0
     name, fields, _ = structs.command(payload)
     replay.check_kept(session)
-    session.name_of, session.fields, session.id = name, fields, session.expected
-    session.code = payload[0] << 8 | payload[1]
+    session.name_of, session.fields = name, fields
     if name in _OURS:
         raise SessionError(COMMAND_INVALID, "%s is for a client to receive" % title(name))
     session.taker = taker_of(session, name)
@@ -318,6 +321,9 @@ def release(session):
     session.incoming.abandon()
     if session.files is not None:
         needed("amqp_0_10.file_class", "class file").release(session)
+    for each in session.subscriptions.values():
+        if each.consumer is None:
+            each.let_others()
     session.subscriptions = {}
     session.browsed = {}
     session.kept, session.kept_size = {}, 0

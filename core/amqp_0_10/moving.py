@@ -104,7 +104,15 @@ def fail(session, condition, text):
 
 
 def end(session):
-    """The exclusive queues of a session that nobody has attached again go with it."""
-    if isinstance(session.connection, Away):
-        for queue in list(session.connection.exclusive_queues):
+    """A session has ended: of the exclusive queues that it has declared those with auto-delete go with it, the others are nobody's now
+    ("that queue cannot be used by any other session until the declaring session closes")."""
+    for queue in session.owned:
+        owner = queue.owner
+        if owner is not session.connection or session.broker.queues.get(queue.name) is not queue:
+            continue
+        if queue.auto_delete:
             session.broker.topology.drop_queue(queue)
+        else:
+            owner.exclusive_queues.remove(queue)
+            queue.owner = None
+    session.owned = []

@@ -123,7 +123,7 @@ class Protocol(Sending):
         """A frame of a control: false when it must wait."""
         whole = flags & frame.WHOLE == frame.WHOLE
         before = self.controls.get(channel)
-        if (before is None) != bool(flags & frame.FIRST_FRAME):
+        if (before is None) != bool(flags & frame.FIRST_FRAME) or flags & frame.ONLY_SEGMENT != frame.ONLY_SEGMENT:
             raise ProtocolError(FRAME_ERROR, "a control's frame with flags 0x%02x on channel %d" % (flags, channel))
         payload = (before or b"") + bytes(octets[at:end])
         if len(payload) > self.broker.limits.argument_size_max or len(self.controls) > self.channel_max:

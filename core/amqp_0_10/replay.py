@@ -208,7 +208,7 @@ def go_back(session, entry, run):
     """Have the reader of a stream begin again at a delivery that has not arrived, with the credit that the delivery took."""
     subscribed = run[2]
     consumer = subscribed.consumer
-    if subscribed.mode == subscription.CREDIT:
+    if subscribed.mode == subscription.CREDIT and run[3] != subscription.SPENT:
         subscribed.grant(False, 1)
         subscribed.grant(True, run[3])
     position = session.broker.tables.entries[entry + layout.ENTRY_POSITION]

@@ -249,6 +249,8 @@ class Session:
                 raise SessionError(RESOURCE_ERROR, "a queue that a message of the transaction goes to takes no more")
             return
         explicit = self.fields.get("accept_mode") in (None, 0)
+        if outcome == UNROUTABLE and not self.incoming.mandatory:
+            outcome = TAKEN  # discard-unroutable: its sender hears of no reject
         if outcome == REFUSED and self.name_of == "stream_publish":
             self.broker.counters["stream_dropped"] += 1
         elif outcome == REFUSED and not explicit:

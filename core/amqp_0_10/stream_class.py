@@ -87,7 +87,7 @@ class StreamConsumer(Subscription):
         """Windows and rate as stream.qos has them."""
         mine = [each for each in self.session.sent if each[2] is self]
         count = sum([serial.distance(each[0], each[1]) + 1 for each in mine])
-        size = sum([each[3] * (serial.distance(each[0], each[1]) + 1) for each in mine])
+        size = sum([max(each[3], 0) * (serial.distance(each[0], each[1]) + 1) for each in mine])
         self.messages = max(fields["prefetch_count"] - count, 0) if fields.get("prefetch_count") else ENDLESS
         self.octets = max(fields["prefetch_size"] - size, 0) if fields.get("prefetch_size") else ENDLESS
         self.rate.set(fields.get("consume_rate") or 0)

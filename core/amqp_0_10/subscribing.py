@@ -6,9 +6,10 @@ Arguments of a subscription are the broker's own (x-priority, x-stream-offset ..
 
 from ..access.permissions import READ, check
 from ..broker import getting, selecting
-from ..errors import NOT_ALLOWED, NOT_FOUND, PRECONDITION_FAILED, ProtocolError
+from ..errors import NOT_ALLOWED, NOT_FOUND, PRECONDITION_FAILED, RESOURCE_LOCKED, ProtocolError
 from ..memory import layout
 from ..parts import needed
+from . import definitions
 from .browsing import Browsing
 from .conditions import ILLEGAL_ARGUMENT, INVALID_ARGUMENT, SessionError
 from .subscription import Subscription
@@ -22,14 +23,18 @@ QPIDS = (SELECTOR, "no-local", "qpid.no-local", "x-qpid-no-local", "x-exclusive"
 def message_subscribe(session, fields):
     """Subscribe: a consumer without credit."""
     broker = session.broker
-    name, destination = fields["queue"] or "", fields["destination"] or ""
+    name, destination = definitions.name_in(fields, "queue"), fields["destination"] or ""
     if destination in session.subscriptions:
         raise ProtocolError(NOT_ALLOWED, "a subscription '%s' is there already" % destination[:80])
     for field, most in (("accept_mode", 1), ("acquire_mode", 1)):
         if (fields[field] or 0) > most:
             raise SessionError(ILLEGAL_ARGUMENT, "%s is %d" % (field.replace("_", "-"), fields[field]))
+    if fields["accept_mode"] == 1 and session.incoming.transaction is not None and not session.is_dtx:
+        raise SessionError(NOT_ALLOWED, "a subscription with accept-mode none in a session with tx.select")
     check(broker, session.connection.user, READ, "queue", name)
-    queue = broker.topology.queue(name, session.connection)
+    queue = definitions.queue_of(session, name)
+    if queue.exclusive_consumer or fields["exclusive"] and queue.consumers:
+        raise SessionError(RESOURCE_LOCKED, broker.topology.called("queue", name) + " has subscriptions, and one is to be the only one")
     given = fields["arguments"] or {}
     arguments = {each: given[each] for each in given if each not in QPIDS}
     more = {each: fields[each] for each in ("resume_id", "resume_ttl")} if fields["resume_id"] else {}
@@ -37,6 +42,7 @@ def message_subscribe(session, fields):
     if fields["acquire_mode"] == NOT_ACQUIRED and not queue.is_stream:
         browsing = session.subscriptions[destination] = Browsing(session, destination, fields["accept_mode"] == 1, queue, test)
         browsing.more = more
+        browsing.is_exclusive = queue.exclusive_consumer = bool(fields["exclusive"])
         return
     made = Subscription(session, destination, fields["accept_mode"] == 1)
     made.more = more
@@ -77,6 +83,8 @@ def cancel(session, made):
     del session.subscriptions[made.destination]
     if made.consumer is not None:
         session.broker.consumers.cancel(made.consumer)
+    else:
+        made.let_others()
 
 
 def has_all(made):

@@ -22,6 +22,7 @@ if False:  # for the type checker alone
 ENDLESS = const(0xFFFFFFFF)  # a credit without limit
 CREDIT = const(0)  # flow modes
 WINDOW = const(1)
+SPENT = const(-1)  # in the place of octets: the completion of these transfers gives no credit
 RUNS_MAX = const(4096)  # runs of transfers that wait for their completion: then nothing is delivered
 
 
@@ -57,8 +58,11 @@ class Subscription:
         self.tell_broker()
 
     def stop(self):
-        """message.stop: no credit."""
+        """message.stop: no credit, and none by the completion of what was sent before."""
         self.messages = self.octets = 0
+        for run in self.session.sent:
+            if run[2] is self:
+                run[3] = SPENT
         self.tell_broker()
 
     def deliver(self, most, before):
@@ -111,7 +115,7 @@ class Subscription:
         self.tell_broker()
 
 
-# What was sent, and is not completed: runs [first id, last id, subscription, octets of each]
+# What was sent, and is not completed: runs [first id, last id, subscription, octets of each or SPENT]
 
 
 def note_sent(subscription, count, size):
@@ -130,6 +134,8 @@ def completed(session, ranges):
     sent = session.sent
     session.sent = [[first, last, sent[place][2], sent[place][3]] for place, first, last in remains(sent, ranges)]
     for place, first, last in overlaps(sent, ranges):
+        if sent[place][3] == SPENT:
+            continue
         count = serial.distance(first, last) + 1
         sent[place][2].give_back(count, count * sent[place][3])
 

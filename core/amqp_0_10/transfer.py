@@ -7,6 +7,7 @@ stays where it is and the connection is not read until there is; a full queue ho
 from ..errors import CONTENT_TOO_LARGE, ProtocolError
 from ..memory import layout, serial
 from ..message.route import PART_MAX, pack
+from ..outcomes import TAKEN
 from . import frame, mapping, properties
 from .conditions import ILLEGAL_ARGUMENT, SessionError
 from .hot_row import EXPLICIT, NOT_ACQUIRED
@@ -16,6 +17,9 @@ REJECTED_IMMEDIATE = 2  # reject-code of message.reject
 
 def begin(session, fields):
     """The command: where the message goes. Its routing key is in the header."""
+    for field in ("accept_mode", "acquire_mode"):
+        if (fields[field] or 0) > 1:
+            raise SessionError(ILLEGAL_ARGUMENT, "%s is %d" % (field.replace("_", "-"), fields[field]))
     if fields["acquire_mode"] == NOT_ACQUIRED:
         raise SessionError(ILLEGAL_ARGUMENT, "a message to an exchange with acquire-mode not-acquired")
     session.header = b""
@@ -120,6 +124,8 @@ def refuse_immediate(session):
     if is_told:
         fields = {"transfers": session.ids(), "code": REJECTED_IMMEDIATE, "text": "a queue of the message has no subscription"}
         session.command("message_reject", fields)
+    elif session.fields["accept_mode"] in (None, EXPLICIT):
+        session.tell_outcome(TAKEN, session.ids())
     session.fragments = None
 
 

@@ -224,7 +224,7 @@ class Consumers:
         self.end_consumer(consumer, has_unsettled)
         if queue.is_stream and queue.pages is not None:
             queue.pages.windows.prune()
-        if queue.auto_delete and not queue.consumers:
+        if queue.auto_delete and not queue.consumers and not queue.outlasts_consumers:
             broker.topology.drop_queue(queue)
 
     def end_consumer(self, consumer, has_unsettled=True):

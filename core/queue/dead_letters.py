@@ -7,7 +7,7 @@ from ..memory import layout
 
 LETTERS_MAX = 64  # dead letters in a round, so that a queue that drops thousands does not delay every connection
 
-REASONS = ("expired", "maxlen", "rejected", "delivery_limit")
+REASONS = ("expired", "maxlen", "rejected", "delivery_limit", "deleted")  # deleted: its queue, by a client of AMQP 0-10
 
 
 class DeadLetters:

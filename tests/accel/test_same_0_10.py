@@ -210,8 +210,9 @@ class Side:
     def subscribe(self, accept, mode):
         """A subscription of each queue, without credit by messages."""
         for name, _ in QUEUES:
-            self.peer.subscribe(name, "d" + name, 0, ENDLESS, accept)
-            self.peer.do("message_set_flow_mode", destination="d" + name, flow_mode=mode)
+            self.peer.subscribe(name, "d" + name, 0, 0, accept)
+            self.peer.do("message_set_flow_mode", destination="d" + name, flow_mode=mode)  # before any credit
+            self.peer.do("message_flow", destination="d" + name, unit=1, value=ENDLESS)
         self.look()
 
 

@@ -176,7 +176,7 @@ def test_what_is_out_of_its_place_raises_an_exception():
         (409, [], "dtx_start", {"xid": X}, False),
         (530, [], "dtx_start", {"xid": X, "join": True, "resume": True}, True),
         (404, [], "dtx_start", {"xid": X, "join": True}, True),
-        (404, [], "dtx_end", {"xid": X}, True),
+        (409, [], "dtx_end", {"xid": X}, True),
         (404, [], "dtx_prepare", {"xid": X}, True),
         (404, [], "dtx_rollback", {"xid": X}, True),
         (404, [], "dtx_forget", {"xid": X}, True),

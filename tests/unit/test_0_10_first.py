@@ -105,7 +105,7 @@ def test_a_transaction():
     peer = declared()
     peer.do("tx_select")
     peer.publish(b"in")
-    peer.subscribe()
+    peer.subscribe(accept=0)
     assert peer.transfers() == []
     peer.do("tx_commit")
     assert [each[1] for each in peer.transfers()] == [b"in"]

@@ -10,8 +10,8 @@ from leveret.core.errors import ProtocolError
 ROOM = {"content_size_max": 4096, "argument_size_max": 2048, "receive_buffer_size": 8192, "send_buffer_size": 8192}
 XID = {"format": 1, "global_id": b"g", "branch_id": b"b"}
 # execution.error-code
-UNAUTHORIZED, NOT_FOUND, LOCKED, PRECONDITION, RESOURCE_LIMIT, NOT_ALLOWED = 403, 404, 405, 406, 506, 530
-ILLEGAL_ARGUMENT, ILLEGAL_STATE, NOT_IMPLEMENTED, INTERNAL, INVALID_ARGUMENT = 531, 409, 540, 541, 542
+UNAUTHORIZED, NOT_FOUND, RESOURCE_LIMIT, NOT_ALLOWED = 403, 404, 506, 530
+ILLEGAL_ARGUMENT, ILLEGAL_STATE, INVALID_ARGUMENT = 531, 409, 542
 
 
 def ready(broker, name=b"unit"):
@@ -41,16 +41,22 @@ REFUSED = (
     (ILLEGAL_ARGUMENT, "the field queue is missing", "queue_declare", {}),
     (ILLEGAL_ARGUMENT, "the field queue is missing", "queue_purge", {}),
     (ILLEGAL_ARGUMENT, "the field queue is missing", "queue_query", {}),
-    (None, "", "exchange_unbind", {"queue": "q", "exchange": "none", "binding_key": "k"}),
-    (None, "", "exchange_unbind", {"queue": "none", "exchange": "e", "binding_key": "k"}),
-    (None, "", "exchange_unbind", {"queue": "q", "exchange": "e", "binding_key": "not bound"}),
-    (None, "", "exchange_declare", {"exchange": "", "type": "direct"}),
-    (PRECONDITION, "'' is of type direct, and not topic", "exchange_declare", {"exchange": "", "type": "topic"}),
+    (INVALID_ARGUMENT, "the field queue is empty", "exchange_bind", {"queue": "", "exchange": "e"}),
+    (NOT_FOUND, "none", "exchange_unbind", {"queue": "q", "exchange": "none", "binding_key": "k"}),
+    (NOT_FOUND, "none", "exchange_unbind", {"queue": "none", "exchange": "e", "binding_key": "k"}),
+    (
+        NOT_FOUND,
+        "is not bound to exchange 'e' with the key 'other'",
+        "exchange_unbind",
+        {"queue": "q", "exchange": "e", "binding_key": "other"},
+    ),
+    (INVALID_ARGUMENT, "the field exchange is empty", "exchange_declare", {"exchange": "", "type": "direct"}),
+    (NOT_ALLOWED, "'amq.'", "exchange_declare", {"exchange": "amq.mine", "type": "topic"}),
     (None, "", "exchange_declare", {"exchange": "amq.topic", "type": "topic"}),
-    (PRECONDITION, "'amq.topic' is of type topic, and not fanout", "exchange_declare", {"exchange": "amq.topic", "type": "fanout"}),
+    (NOT_ALLOWED, "'amq.topic' is of type topic, and not fanout", "exchange_declare", {"exchange": "amq.topic", "type": "fanout"}),
     (None, "", "exchange_declare", {"exchange": "e", "passive": True}),
     (None, "", "exchange_declare", {"exchange": "e", "type": "fanout", "passive": True}),
-    (PRECONDITION, "'e' is of type fanout, and not direct", "exchange_declare", {"exchange": "e", "type": "direct", "passive": True}),
+    (NOT_ALLOWED, "'e' is of type fanout, and not direct", "exchange_declare", {"exchange": "e", "type": "direct", "passive": True}),
     (NOT_FOUND, "none", "exchange_declare", {"exchange": "none", "passive": True}),
     (NOT_FOUND, "none", "exchange_delete", {"exchange": "none"}),
     (NOT_FOUND, "none", "queue_delete", {"queue": "none"}),
