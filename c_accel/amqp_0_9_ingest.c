@@ -15,17 +15,17 @@ static int32_t header_end(const leveret_tables *t, const uint8_t *source, int32_
     int32_t left = state[STATE_END] - header;
     if (left < 7)
         return INCOMPLETE;
-    int32_t size = size_of(source, header + 4);
-    if (source[header] != HEADER || source[header + 1] != source[start + 1] || source[header + 2] != source[start + 2] || source[header + 3])
+    int32_t size = (int32_t)word_of(source, header + 3);
+    if (source[header] != HEADER || source[header + 1] != source[start + 1] || source[header + 2] != source[start + 2])
         return ASK;
     if (size < 14 || size > state[STATE_FRAME_MAX] || size - 12 > state[STATE_PROPERTIES_MAX] || size + 8 > state[STATE_SIZE])
         return ASK;
     if (left < size + 8)
         return INCOMPLETE;
     const uint8_t *at = source + header + 7;
-    if (at[size] != END_OCTET || at[0] || at[1] != CLASS_BASIC || at[2] || at[3] || at[4] || at[5] || at[6] || at[7] || at[8] > 31)
+    if (at[size] != END_OCTET || word_of(at, 0) != CLASS_BASIC << 16 || word_of(at, 4) || at[8] > 31)
         return ASK;
-    if ((at[8] << 24 | at[9] << 16 | at[10] << 8 | at[11]) > state[STATE_CONTENT_MAX])
+    if ((int32_t)word_of(at, 8) > state[STATE_CONTENT_MAX])
         return ASK;
     return header + size + 8;
 }
@@ -39,10 +39,10 @@ static int32_t body_end(const leveret_tables *t, const uint8_t *source, int32_t 
     while (left > 0) {
         if (end - at < 7)
             return INCOMPLETE;
-        int32_t size = size_of(source, at + 4);
-        if (source[at] != BODY || source[at + 1] != source[start + 1] || source[at + 2] != source[start + 2] || source[at + 3])
+        int32_t size = (int32_t)word_of(source, at + 3);
+        if (source[at] != BODY || source[at + 1] != source[start + 1] || source[at + 2] != source[start + 2])
             return ASK;
-        if (size == 0 || size > left || size > state[STATE_FRAME_MAX])
+        if (size <= 0 || size > left || size > state[STATE_FRAME_MAX])
             return ASK;
         if (end - at < size + 8)
             return INCOMPLETE;
@@ -164,7 +164,7 @@ static int32_t read_head(const leveret_tables *t, const uint8_t *source, int32_t
     f->behind = header_end(t, source, start, header);
     if (f->behind < 0)
         return f->behind;
-    f->body = source[header + 15] << 24 | source[header + 16] << 16 | source[header + 17] << 8 | source[header + 18];
+    f->body = (int32_t)word_of(source, header + 15);
     int32_t requests = !f->keeps && t->requester && t->requester->channel == channel;
     int32_t checked = leveret_check_properties(state, source, header + 19, f->behind - 1, requests);
     if (!checked)
@@ -317,17 +317,17 @@ static int32_t method_at(const leveret_tables *t, const int32_t *numbers, const 
     if (state[STATE_LEFT] <= 0)
         return TURN_OVER;
     int32_t number = source[at + 1] << 8 | source[at + 2];
-    if (source[at] != METHOD || source[at + 3] || number >= state[STATE_NUMBERS])
+    if (source[at] != METHOD || number >= state[STATE_NUMBERS])
         return ASK;
     int32_t channel = numbers[number];
-    *size = size_of(source, at + 4);
+    *size = (int32_t)word_of(source, at + 3);
     if (channel < 0 || *size < 5 || *size > state[STATE_FRAME_MAX] || *size + 8 > state[STATE_SIZE])
         return ASK;
     if (!t->channels[channel + CHANNEL_PLAIN])
         return ASK;
     if (end - at < *size + 8)
         return INCOMPLETE;
-    if (source[at + 7 + *size] != END_OCTET || source[at + 7] || source[at + 8] != CLASS_BASIC || source[at + 9])
+    if (source[at + 7 + *size] != END_OCTET || word_of(source, at + 7) >> 8 != CLASS_BASIC << 8)
         return ASK;
     return channel;
 }

@@ -6,53 +6,64 @@
 #include <string.h>
 
 enum { DEPTH_MAX = 8 };
+enum { SHORT_STRINGS = 0xc7bc }; /* by their flags: all but headers, delivery-mode, priority and timestamp */
 
 static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32_t depth);
 
 static int32_t check_array(const uint8_t *source, int32_t at, int32_t end, int32_t depth);
 
-static int32_t value_end(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
+/* Octets of a value by the letter of its type, one more than they are; 0: there is no such type, LONG: four octets of a size stand before them. */
+enum { LONG = 255 };
+static const uint8_t sizes[256] = {
+    ['V'] = 1, ['t'] = 2, ['b'] = 2, ['B'] = 2, ['s'] = 3, ['u'] = 3, ['I'] = 5, ['i'] = 5, ['f'] = 5, ['D'] = 6,
+    ['l'] = 9, ['L'] = 9, ['d'] = 9, ['T'] = 9, ['S'] = LONG, ['x'] = LONG, ['A'] = LONG, ['F'] = LONG,
+};
+
+static int32_t inner_is_good(const uint8_t *source, int32_t at, int32_t end, int32_t depth, uint8_t letter)
 {
-    int32_t size = -1;
+    return letter == 'F' ? check_table(source, at, end, depth + 1) : check_array(source, at, end, depth + 1);
+}
+
+static inline int32_t value_end(const uint8_t *source, int32_t at, int32_t end, int32_t depth)
+{
     uint8_t letter = source[at];
+    int32_t size = sizes[letter];
+    if (size != LONG)
+        return size && size <= end - at ? at + size : -1;
     at += 1;
-    switch (letter) {
-    case 'V':
-        size = 0;
-        break;
-    case 't': case 'b': case 'B':
-        size = 1;
-        break;
-    case 's': case 'u':
-        size = 2;
-        break;
-    case 'I': case 'i': case 'f':
-        size = 4;
-        break;
-    case 'D':
-        size = 5;
-        break;
-    case 'l': case 'L': case 'd': case 'T':
-        size = 8;
-        break;
-    case 'S': case 'x': case 'A': case 'F':
-        break;
-    default:
-        return -1;
-    }
-    if (size >= 0)
-        return size <= end - at ? at + size : -1;
     if (end - at < 4 || source[at])
         return -1;
     size = size_of(source, at + 1);
     at += 4;
     if (size > end - at)
         return -1;
-    if (letter == 'F' && !check_table(source, at, at + size, depth + 1))
-        return -1;
-    if (letter == 'A' && !check_array(source, at, at + size, depth + 1))
+    if ((letter == 'F' || letter == 'A') && !inner_is_good(source, at, at + size, depth, letter))
         return -1;
     return at + size;
+}
+
+/* Whether all octets before `behind` are ASCII; those up to `end` may be read. */
+static inline int32_t is_ascii(const uint8_t *source, int32_t at, int32_t behind, int32_t end)
+{
+    const uint64_t high = 0x8080808080808080u;
+    uint64_t octets;
+    for (; behind - at >= 8; at += 8) {
+        memcpy(&octets, source + at, 8);
+        if (octets & high)
+            return 0;
+    }
+    if (end - at >= 8 && at < behind) {
+        memcpy(&octets, source + at, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        return !(octets & high >> 8 * (8 - (behind - at)));
+#else
+        return !(octets & high << 8 * (8 - (behind - at)));
+#endif
+    }
+    for (; at < behind; at++)
+        if (source[at] > 127)
+            return 0;
+    return 1;
 }
 
 int32_t leveret_value_end(const uint8_t *source, int32_t at, int32_t end)
@@ -76,10 +87,9 @@ static int32_t check_table(const uint8_t *source, int32_t at, int32_t end, int32
             else if (source[at] == 'B')
                 return 0;
         }
-        for (int32_t behind = at + size; at < behind; at++)
-            if (source[at] > 127)
-                return 0;
-        at = value_end(source, at, end, depth);
+        if (!is_ascii(source, at, at + size, end))
+            return 0;
+        at = value_end(source, at + size, end, depth);
         if (at < 0)
             return 0;
     }
@@ -119,11 +129,22 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
     if (flags & 0x0013)
         return 0;
     at += 2;
-    for (int32_t bit = 0x8000; bit > 2; bit >>= 1) {
-        if (!(flags & bit))
-            continue;
+    for (int32_t left = flags & 0xfffc, bit; left; left ^= bit) {
         int32_t size = 1;
-        if (bit == 0x2000) {
+        bit = 1 << (31 - __builtin_clz((uint32_t)left));
+        if (bit & SHORT_STRINGS) {
+            if (at < end)
+                size = 1 + source[at];
+            if (bit == 0x0200 && size == 22) {
+                if (!requests || size > end - at || memcmp(source + at + 1, "amq.rabbitmq.reply-to", 21))
+                    return 0;
+                kind |= KIND_ANNOTATED | KIND_REPLY_TO;
+            } else if (bit == 0x0100 && at < end) {
+                lifetime = digits(source, at + 1, at + size, end);
+                if (lifetime < 0)
+                    return 0;
+            }
+        } else if (bit == 0x2000) {
             if (end - at < 4 || source[at])
                 return 0;
             size = 4 + size_of(source, at + 1);
@@ -138,20 +159,8 @@ int32_t leveret_check_properties(int32_t *state, const uint8_t *source, int32_t 
         } else if (bit == 0x0800) {
             if (at < end)
                 kind |= KIND_HAS_PRIORITY | source[at] << KIND_PRIORITY;
-        } else if (bit == 0x0040) {
+        } else {
             size = 8;
-        } else if (at < end) {
-            size = 1 + source[at];
-            if (bit == 0x0200 && size == 22) {
-                if (!requests || size > end - at || memcmp(source + at + 1, "amq.rabbitmq.reply-to", 21))
-                    return 0;
-                kind |= KIND_ANNOTATED | KIND_REPLY_TO;
-            }
-            if (bit == 0x0100) {
-                lifetime = digits(source, at + 1, at + size, end);
-                if (lifetime < 0)
-                    return 0;
-            }
         }
         at += size;
         if (at > end)

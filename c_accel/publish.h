@@ -66,6 +66,19 @@ static inline void keep_limits(const leveret_tables *t, int32_t queue, int32_t e
     }
 }
 
+/* What a queue's limits say of one more message, which goes to `count` queues: whether C may put it there. */
+static inline int32_t limits_allow(const leveret_tables *t, int32_t target, int32_t count, int32_t block_total, int32_t body, int32_t logged)
+{
+    const int32_t *queue = t->queues + target;
+    int32_t limits = queue[QUEUE_LIMITS];
+    if (limits & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body)
+        && (count > 1 || !leveret_may_drop_head(t, target, body, block_total, logged)))
+        return 0;
+    if (limits & LIMIT_LATEST && !leveret_may_replace(t, target, count))
+        return 0;
+    return !(limits & LIMIT_REMEMBERS) || leveret_is_new_id(t->identities, target, count);
+}
+
 /* Rule "share": also Queue.over_share and may_push of publish.py; test_homes.py holds them together. */
 static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t expiration, int32_t block_total, int32_t body)
 {
@@ -95,12 +108,7 @@ static inline int32_t may_push(const leveret_tables *t, int32_t slot, int32_t ex
         }
         if (is_stream ? !durable && route[ROUTE_COUNT] > 1 : !(queue[QUEUE_LIMITS] & LIMIT_EXPIRES) && expiration >= 0)
             return 0;
-        if (queue[QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES) && !fits(t, queue, body)
-            && (route[ROUTE_COUNT] > 1 || !leveret_may_drop_head(t, *target, body, block_total, answer)))
-            return 0;
-        if (queue[QUEUE_LIMITS] & LIMIT_LATEST && !leveret_may_replace(t, *target, route[ROUTE_COUNT]))
-            return 0;
-        if (queue[QUEUE_LIMITS] & LIMIT_REMEMBERS && !leveret_is_new_id(t->identities, *target, route[ROUTE_COUNT]))
+        if (queue[QUEUE_LIMITS] && !limits_allow(t, *target, route[ROUTE_COUNT], block_total, body, answer))
             return 0;
         int32_t held = queue[QUEUE_LENGTH] + queue[QUEUE_UNSETTLED];
         if (held > 0) {
@@ -180,14 +188,15 @@ static inline void publish(const leveret_tables *t, int32_t channel, int32_t slo
         if (t->letters)
             t->letters->buried = NONE;
         int32_t limits = t->queues[*target + QUEUE_LIMITS];
-        if (limits & LIMIT_GROUPS)
-            t->entries[entry + ENTRY_TAG] = NONE; /* not delivered */
-        if (limits & LIMIT_LATEST)
-            leveret_replace(t, *target, entry); /* before others go for it, and perhaps itself */
-        if (limits)
+        if (limits) {
+            if (limits & LIMIT_GROUPS)
+                t->entries[entry + ENTRY_TAG] = NONE; /* not delivered */
+            if (limits & LIMIT_LATEST)
+                leveret_replace(t, *target, entry); /* before others go for it, and perhaps itself */
             keep_limits(t, *target, entry, record[MESSAGE_LIFETIME]);
-        if (limits & LIMIT_REMEMBERS)
-            leveret_keep_id(t->identities, *target);
+            if (limits & LIMIT_REMEMBERS)
+                leveret_keep_id(t->identities, *target);
+        }
         int32_t plain = t->queues[*target + QUEUE_PLAIN];
         if (plain == PLAIN_STREAM)
             t->entries[entry + ENTRY_REDELIVERED] = NONE;
