@@ -113,6 +113,8 @@ def open_(session, number, row, octets, at, end):
     virtual_host = method.decode(row, octets, at, end)[0]
     broker = session.broker
     if virtual_host != broker.virtual_host and virtual_host not in broker.virtual_host_aliases:
+        if session.has_invalid_path:
+            raise ProtocolError("invalid-path", "vhost %s not found" % virtual_host)
         raise ProtocolError(NOT_ALLOWED, "vhost %s not found" % virtual_host)
     if session.connection.user.permissions is None:
         raise ProtocolError(NOT_ALLOWED, "access to vhost '%s' refused for user '%s'" % (broker.virtual_host, session.user))

@@ -220,6 +220,7 @@ VERBS.update(
 class Older(Filing):
     """The part that the sessions of these versions share."""
 
+    has_invalid_path = True
     tells_capabilities = False
     verbs_beside = VERBS
     browsers: "list" = []

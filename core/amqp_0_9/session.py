@@ -54,6 +54,7 @@ class Session(Sending):
     looks_ahead = True  # its frames are those of 0-9-1: what is not for `ingest` is seen before it is asked
     most_taken = 1  # octets: there may be more
     dialect: "Any" = spec_0_9_1
+    has_invalid_path = False  # for a virtual host that is not there; RabbitMQ's not-allowed is 0-9-1's
     tells_capabilities = True  # its version has the type boolean in tables
     heartbeat = frame.HEARTBEAT_FRAME
     channel_class = Channel
