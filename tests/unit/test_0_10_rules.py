@@ -331,3 +331,53 @@ def test_who_discards_what_is_unroutable_hears_of_no_reject():
         came = peer.all()
         assert [name for name, _, _, _, _ in came if name.startswith("message")] == wanted, (discard, immediate)
         assert [fields["commands"] for name, fields, _, _, _ in came if name == "session_completed"] == [[(0, 1)]]
+
+
+# Ids of commands
+
+
+def test_a_command_point_says_the_next_id_also_amid_a_session():
+    """session.command-point: "The subsequent command data will be numbered starting with the values supplied"; "at least once", so again;
+    what was executed is passed over, and what was left out is expected."""
+    peer = declared()
+    peer.publish(b"1")
+    peer.give(control("session_command_point", command_id=1, command_offset=0))
+    peer.publish(b"1 again")
+    peer.publish(b"2")
+    peer.give(control("session_command_point", command_id=10, command_offset=0))
+    peer.publish(b"10")
+    assert peer.broker.queues["q"].message_count() == 3
+    assert peer.completed() == [(0, 2), (10, 10)]
+    peer.give(control("session_flush", expected=True))
+    assert peer.expect("session_expected")["commands"] == [(3, 9), (11, 11)]
+    peer.give(control("session_command_point", command_id=3, command_offset=0))
+    for _ in range(3, 13):
+        peer.publish(b"x")
+    assert peer.broker.queues["q"].message_count() == 3 + 7 + 2 and peer.completed() == [(0, 12)]
+    peer.give(control("session_command_point", command_id=13, command_offset=5))  # of a fragment of a command that is not here
+    assert [fields["code"] for name, fields, _, _, _ in peer.all() if name == "session_detached"] == [4]
+
+
+def test_ids_go_around():
+    """sequence-no: RFC 1982; the same of sets, gaps and what an exception names."""
+    peer = declared()
+    peer.give(control("session_command_point", command_id=0xFFFFFFFE, command_offset=0))
+    for number in range(4):
+        peer.publish(b"%d" % number)
+    assert peer.completed() == [(0xFFFFFFFE, 1)] and peer.broker.queues["q"].message_count() == 3  # 0 was the declaration
+    peer.give(control("session_gap", commands=[(2, 4)]) + control("session_known_completed", commands=[(0xFFFFFFFE, 0xFFFFFFFF)]))
+    assert peer.completed() == [(0, 4)]
+    peer.do("message_cancel", destination="none")
+    found = raised(peer)
+    assert (found["command_id"], found["class_code"], found["command_code"]) == (5, 4, 8)
+
+
+def test_a_timely_reply_is_an_echo_and_is_not_sent_unasked():
+    """session.completed timely-reply: "the sender is no longer free to delay the known-completed reply", "an exact echo"."""
+    peer = declared()
+    consumed(peer, 3)
+    peer.give(control("session_completed", commands=[(0, 0)]))
+    assert names(peer) == []
+    peer.give(control("session_completed", commands=[(1, 1), (2, 2)], timely_reply=True))
+    ((name, fields, _, _, _),) = peer.all()
+    assert (name, fields["commands"]) == ("session_known_completed", [(1, 1), (2, 2)])
