@@ -11,6 +11,7 @@ for knocks. Each three seconds garbage is collected, and the free heap and its l
                       profile's, its sockets are node's, its store is in memory, and garbage is collected between rounds alone
     --plain FILE      the same interpreter without the code: what both differ in is told as the size of the frozen code
     --files           the code as .mpy files all the same, and the heap larger by what files take more: where nothing is frozen
+    --doubled         a 64-bit binary, whose objects are twice as large: all of the heap twice
     --json FILE       a line of figures is added to it
 
 Prints one line of figures; exit status 1, and a sentence, where a message was lost, the heap was used up, or the store was not closed.
@@ -43,8 +44,8 @@ READY_S, STOP_S = 300, 120
 BLOCK = 4096
 GARBAGE_OF_A_CALL = 16384  # octets that one call leaves in the WebAssembly build, which collects none of it before the call ends
 OCTETS, WITH_TABLES = 128, 131  # octets of heap, and the same with the collector's own tables
-# Machine code hands addresses on as numbers. A board's are below 2^30, and small numbers; where they are larger each is an object of heap.
-LOW = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
+BITS_PROGRAM = "import sys; print(64 if sys.maxsize >> 32 else 32)"
+NOT_64 = "--doubled is for a 64-bit interpreter: in one of 32 bits a profile has its heap as it is"
 HIGH = "this interpreter's heap lies above 2^30, as no board's does: build it with -no-pie, or run it without --native"
 FLASH_MAX = 4 << 20  # octets of flash that are made for the run
 STORE_SIZE = 262144
@@ -153,7 +154,8 @@ class Laid:
                 target.write(file.octets)
         self.image = os.path.join(directory, "flash")
         with open(self.image, "wb") as made:
-            made.truncate(min(FLASH_MAX, max(board.flash_size, 512 << 10)) // BLOCK * BLOCK)
+            size = FLASH_MAX if as_files else min(FLASH_MAX, max(board.flash_size, 512 << 10))
+            made.truncate(size // BLOCK * BLOCK)
         subprocess.run(
             [*binary, "-X", "heapsize=32m", os.path.join(self.doubles, "field_format.py"), self.doubles, self.image, folder],
             check=True,
@@ -161,7 +163,7 @@ class Laid:
         )
         self.taken = 0
         told = subprocess.run(
-            self.command("tell", 32 << 20), env=dict(os.environ, **LOW), check=True, timeout=600, capture_output=True, text=True
+            self.command("tell", 32 << 20), env=dict(os.environ, **toolchain.LOW), check=True, timeout=600, capture_output=True, text=True
         ).stdout
         self.taken = int(told.split()[3])
         if native and int(told.split()[4]) >> 30:
@@ -214,7 +216,7 @@ class Field:
     def __init__(self, laid, heap, directory):
         self.said = os.path.join(directory, "console")
         self.stopper = os.path.join(directory, "stop")
-        environment = dict(os.environ, LEVERET_STOP=self.stopper, **LOW)
+        environment = dict(os.environ, LEVERET_STOP=self.stopper, **toolchain.LOW)
         if laid.line:
             environment["LEVERET_UART"] = laid.line
         self.console = open(self.said, "ab")
@@ -371,12 +373,20 @@ def judged(field, figures, heaps):
         raise field_clients.Failed("the heap is not flat: %r" % (heaps[:2] + heaps[-2:]))
 
 
-def run(name, messages, binary, native, as_files, sync):
-    """Carry messages through a board: its figures, a dict. `binary` None: in the WebAssembly build. Raises Failed."""
-    board = boards.load(name)
+def heap_of(board, as_files, doubled):
+    """Octets of heap that a board has in a run."""
     heap = board.heap_size
     if as_files and board.code == "frozen":
-        heap += board.sizes["amqp_0_9"]["mpy"]
+        heap += sum(len(file.octets) for file in flash_files.compiled(board, False))
+    return 2 * heap if doubled else heap
+
+
+def run(name, messages, binary, native, as_files, sync, doubled=False):
+    """Carry messages through a board: its figures, a dict. `binary` None: in the WebAssembly build. Raises Failed."""
+    if doubled and (binary is None or toolchain.answers(binary, BITS_PROGRAM) != "64"):
+        raise field_clients.Failed(NOT_64)
+    board = boards.load(name)
+    heap = heap_of(board, as_files, doubled)
     directory = tempfile.mkdtemp(prefix="leveret-field-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     port = free_port()
     cable = attached = field = None
@@ -412,6 +422,7 @@ def run(name, messages, binary, native, as_files, sync):
             "code": board.code,
             "machine_code": native,
             "heap": heap,
+            "heap_doubled": doubled,
             "doubles": laid.taken,
             "free_before": heaps[0][1],
             "messages": clients.received,
@@ -464,6 +475,7 @@ def main():
     parser.add_argument("--wasm", action="store_true", help="MicroPython's WebAssembly build, its heap bounded to what the code leaves")
     parser.add_argument("--plain", metavar="FILE", help="the same interpreter with nothing of ours frozen")
     parser.add_argument("--files", action="store_true", help="the code as .mpy files")
+    parser.add_argument("--doubled", action="store_true", help="a 64-bit interpreter, and twice the heap")
     parser.add_argument("--native", action="store_true", help="the hot functions as machine code of the board's processor")
     parser.add_argument("--sync", default="each", choices=("each", "batch", "none"))
     parser.add_argument("--json", metavar="FILE")
@@ -472,8 +484,9 @@ def main():
     if options.cable:
         be_a_cable()
     try:
-        binary = None if options.wasm else options.binary.split() if options.binary else [toolchain.unix_32()]
-        figures = run(options.profile, options.messages, binary, options.native, options.files, options.sync)
+        own = toolchain.unix if options.doubled else toolchain.unix_32
+        binary = None if options.wasm else options.binary.split() if options.binary else [own()]
+        figures = run(options.profile, options.messages, binary, options.native, options.files, options.sync, options.doubled)
     except (field_clients.Failed, toolchain.Missing) as failed:
         print(failed)
         return 1

@@ -5,39 +5,26 @@ of the hot functions, without a port. This machine's microseconds are not a boar
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "micropython"))
 
-import stage  # noqa: E402 - the path above has to be set first
+import compiled  # noqa: E402 - the path above has to be set first
 import toolchain  # noqa: E402 - the path above has to be set first
 
-from leveret.tools import generate_viper  # noqa: E402 - beside the others
-
+PROFILE = "esp32_s3"
 SIZES = (16, 64, 256, 1000)
 MESSAGES = 2000
-MEMORY = os.path.join(stage.ROOT, "tests", "memory")
 
 
-def measured(binary, viper):
+def measured(binary, march):
     """{octets of body: microseconds a message}."""
     with tempfile.TemporaryDirectory(prefix="leveret-bench-") as staged:
-        stage.make(staged)
-        if viper:
-            generate_viper.write(os.path.join(staged, "lib", "leveret", "core"))
-        done = subprocess.run(
-            [binary, "-X", "heapsize=4m", os.path.join(HERE, "time_inside.py"), str(MESSAGES), *[str(size) for size in SIZES]],
-            cwd=staged,
-            env=dict(os.environ, MICROPYPATH=f"{HERE}:{MEMORY}:{staged}/lib"),
-            capture_output=True,
-            text=True,
-        )
-    if done.returncode != 0:
-        sys.exit(done.stdout + done.stderr)
-    return {int(line.split()[0]): float(line.split()[1]) for line in done.stdout.splitlines()}
+        compiled.make(staged, PROFILE, march)
+        lines = compiled.run(binary, staged, os.path.join(HERE, "time_inside.py"), MESSAGES, *SIZES)
+    return {int(line.split()[0]): float(line.split()[1]) for line in lines}
 
 
 def main():
@@ -47,7 +34,7 @@ def main():
     except toolchain.Missing as missing:
         print(missing)
         return 2
-    plain, viper = measured(binary, False), measured(binary, True)
+    plain, viper = measured(binary, ""), measured(binary, "x86")
     print(f"{'octets of body':>15} {'plain us':>10} {'viper us':>10} {'ratio':>6}")
     for size in SIZES:
         print(f"{size:15} {plain[size]:10.1f} {viper[size]:10.1f} {plain[size] / viper[size]:6.1f}")

@@ -9,13 +9,20 @@ import struct
 import sys
 import time
 
-from board_load import OPENING, method_frame, short
-
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
 
+# isort: split
+# Behind those, which from within this file would be imported one level deeper in C's stack than there is.
+from board_load import OPENING, method_frame, short
+
 TOGETHER = 10
+SUBSCRIBE = (
+    method_frame(1, 50, 10, b"\x00\x00" + short(b"queue") + b"\x00\x00\x00\x00\x00"),
+    method_frame(1, 60, 20, b"\x00\x00" + short(b"queue") + short(b"c") + b"\x00\x00\x00\x00\x00"),
+)
+ACKNOWLEDGE = method_frame(1, 60, 80, b"\x00\x00\x00\x00\x00\x00\x00\x00\x01")  # all that came
 
 
 def publish(size):
@@ -32,10 +39,7 @@ class Timed:
         self.broker = Broker(Limits(**limits), b"time")
         self.connection = Connection(self.broker, "peer", True)
         self.spent = 0
-        for octets in OPENING + (
-            method_frame(1, 50, 10, b"\x00\x00" + short(b"queue") + b"\x00\x00\x00\x00\x00"),
-            method_frame(1, 60, 20, b"\x00\x00" + short(b"queue") + short(b"c") + b"\x00\x00\x00\x00\x00"),
-        ):
+        for octets in OPENING + SUBSCRIBE:
             self.give(octets)
             self.drain()
 
@@ -60,7 +64,6 @@ def measure(count, size):
     """Microseconds a message, the best of three."""
     timed = Timed()
     octets = publish(size)
-    acknowledge = method_frame(1, 60, 80, b"\x00\x00\x00\x00\x00\x00\x00\x00\x01")
     best = None
     for _ in range(3):
         timed.spent = 0
@@ -69,7 +72,7 @@ def measure(count, size):
                 timed.give(octets)
             if timed.drain() < TOGETHER * size:
                 raise RuntimeError("not everything was delivered")
-            timed.give(acknowledge)
+            timed.give(ACKNOWLEDGE)
         best = timed.spent / count if best is None else min(best, timed.spent / count)
     return best
 

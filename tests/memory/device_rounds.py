@@ -180,20 +180,47 @@ def test_a_message_that_is_confirmed_takes_no_heap():
     over_a_socket(CONFIRM_SELECT)
 
 
-def test_a_read_behind_the_beginning_of_a_frame_takes_one_view():
+def in_pieces(*ends):
+    """Messages in pieces that end there, the first with what is made once, the others with the heap locked."""
     loop, broker, stream = over_a_socket()
-    left = 0
+    step = locked(loop)
+    cuts = [PUBLISH[start:end] for start, end in zip((0,) + ends, ends + (len(PUBLISH),))]
+    for piece in cuts:
+        stream.put(piece)
+        loop.step(0)
     gc.collect()
     gc.disable()
-    for octets in (PUBLISH[:9], PUBLISH[9:]):
-        stream.put(octets)
-        before = gc.mem_alloc()
-        loop.step(0)
-        left += gc.mem_alloc() - before
+    before = gc.mem_alloc()
+    for _ in range(MESSAGES):
+        for piece in cuts:
+            stream.put(piece)
+            step()
+    left = gc.mem_alloc() - before
     gc.enable()
-    loop.step(0)
     broker.fold_counters()
-    assert left == 4 * WORD and broker.counters["delivered"] == MESSAGES + 2
+    return left, broker
+
+
+def test_reads_behind_the_beginning_of_a_frame_take_no_heap():
+    for ends in ((9,), (1, 2, 3, 40, 77, 100), (115,)):
+        left, broker = in_pieces(*ends)
+        assert left == 0 and broker.counters["internal_errors"] == 0
+        assert broker.counters["delivered"] == 2 * MESSAGES + 2
+
+
+def test_a_read_behind_more_than_three_eighths_of_a_buffer_takes_one_view():
+    loop, broker, stream = over_a_socket()
+    frame = method_frame(1, 50, 10, bytes(600))
+    stream.put(frame[:400])
+    loop.step(0)
+    stream.put(frame[400:450])
+    gc.collect()
+    gc.disable()
+    before = gc.mem_alloc()
+    loop.step(0)
+    left = gc.mem_alloc() - before
+    gc.enable()
+    assert left == 4 * WORD and loop.endpoints[0].receive.available() == 450
 
 
 class Far:

@@ -26,6 +26,8 @@ FETCH_TIMEOUT_S = 300
 # Without compilation on threads of V8's own: node 20 to 26 may wait for one of them for ever while it ends (nodejs/node#54918; 4 of 120
 # runs of one file on two busy cores). The CPU that a file takes is the same or less.
 NODE_FLAGS = ("--single-threaded",)
+# Machine code hands addresses on as numbers. A board's are below 2^30, and small numbers; where they are larger each is an object of heap.
+LOW = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
 
 
 class Missing(Exception):
@@ -170,7 +172,7 @@ def unix_32():
     Viper reads a table's integers without their sign where a word has 64 bits: only a 32-bit build says what a board does.
     """
     for binary in (shutil.which("micropython32"), shutil.which("micropython")):
-        if binary is not None and answers(binary, VIPER_PROGRAM) == "32":
+        if binary is not None and answers([binary], VIPER_PROGRAM) == "32":
             return binary
     raise Missing(
         "no 32-bit micropython binary on the PATH (micropython or micropython32), so the viper form is not run: "
@@ -187,6 +189,6 @@ print(32 if one() and sys.maxsize < 1 << 31 else 64)
 """
 
 
-def answers(binary, program):
-    """What a program prints, without white space at the ends."""
-    return subprocess.run([binary, "-c", program], capture_output=True, text=True, timeout=30).stdout.strip()
+def answers(command, program):
+    """What a program prints in the interpreter that the command starts, without white space at the ends."""
+    return subprocess.run([*command, "-c", program], capture_output=True, text=True, timeout=30).stdout.strip()
