@@ -9,7 +9,9 @@ import shutil
 import time
 
 import pytest
+import toolchain  # in tests/micropython, which conftest.py has put on the path
 from conftest import flash, put
+from counted_start import CountedStarter
 from one_start import CUT, FAT, LITTLEFS, Starter
 
 from leveret.tools import flash_files
@@ -136,10 +138,16 @@ def two_versions(folder, line, comes_up, trial="lib_b"):
         (folder / "slot").write_text(line)
 
 
-@pytest.fixture(scope="module")
-def start():
-    """Starter.start (one_start.py)."""
-    starter = Starter()
+@pytest.fixture(scope="module", params=("CPython", "MicroPython"))
+def start(request):
+    """Starter.start (one_start.py), or CountedStarter's (counted_start.py)."""
+    if request.param == "CPython":
+        starter = Starter()
+    else:
+        try:
+            starter = CountedStarter(toolchain.unix())
+        except toolchain.Missing as missing:
+            pytest.skip(str(missing))
     yield starter.start
     starter.close()
 
