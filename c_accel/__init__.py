@@ -397,6 +397,10 @@ class Engine:
         window.end, window.tail = flat.position, flat.tail
         return at, flat.octets
 
+    def drop_window(self, entry, count):
+        """See core/broker/engine.py."""
+        return lib.leveret_drop_window(self.pointers, entry, count)
+
     def read_on(self, queue, chunk, walk, segment, count_max, octets_max):
         """See core/broker/engine.py."""
         from . import reading_back  # there is no C module on some machines

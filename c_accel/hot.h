@@ -278,6 +278,9 @@ typedef struct {
 /* Read the parts of a record's payload, source[at:end], that follow each other in the window: where it stopped. */
 int32_t leveret_read_window(const leveret_tables *t, leveret_window *w, const uint8_t *source, int32_t at, int32_t end);
 
+/* Free `count` entries of a window from `entry` on: the one behind them, or NONE. */
+int32_t leveret_drop_window(const leveret_tables *t, int32_t entry, int32_t count);
+
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t message);
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);

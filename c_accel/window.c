@@ -125,3 +125,13 @@ int32_t leveret_read_window(const leveret_tables *t, leveret_window *w, const ui
     }
     return at;
 }
+
+int32_t leveret_drop_window(const leveret_tables *t, int32_t entry, int32_t count)
+{
+    for (; entry != NONE && count > 0; count--) {
+        int32_t behind = t->entries[entry + ENTRY_NEXT];
+        drop(t, entry);
+        entry = behind;
+    }
+    return entry;
+}

@@ -29,6 +29,7 @@ class Plain:
     ingests = True
     limits = 0  # bits of QUEUE_LIMITS for what this engine does and Python does elsewhere
     read_window: "Any" = None  # what Windows.read_record calls, where the engine has that
+    drop_window: "Any" = None  # what Windows.forget calls: (the first entry, how many go) -> the first that stays, or NONE
     read_on: "Any" = None  # the same for Pager.bring_chunk: (messages, octets) of what follows in the record that a walk stands in
 
     def __init__(self, tables):

@@ -13,10 +13,10 @@ Readers of streams far from the end `ask` for the messages that they need next; 
 
 from ..memory import hot, layout
 from ..parts import part
-from ..shim import elapsed
+from ..shim import MICROPYTHON, elapsed
 from . import chunk_index, message_record, segments
 from .copy_forward import READ_RETRY_MS, Copies
-from .read_back import Damaged, ReadBack, Walk
+from .read_back import Damaged, NotYet, ReadBack, Walk
 
 READY_MIN = 512  # messages in memory below which a queue with consumers is given more
 TURN_MESSAGES = 256  # of one queue in one turn, and of all queues in one round of the broker
@@ -43,7 +43,12 @@ class Pager(Copies):
         self.broker = broker
         self.tables = broker.tables
         self.log = journal.log
-        self.reader = ReadBack(journal.log.store, max(min(PIECE, broker.limits.arena_size // 8), 256))
+        piece = max(min(PIECE, broker.limits.arena_size // 8), 256)
+        quicker = None if MICROPYTHON else part("log.read_back_quicker")
+        if quicker is None:
+            self.reader = ReadBack(journal.log.store, piece)
+        else:
+            self.reader = quicker.WholeRecords(journal.log.store, piece, broker.limits.arena_size)
         self.queues = []  # with messages that are only in the log, in turn
         self.readers = []  # consumers of streams that wait for messages that are not in memory, in turn
         self.busy = False  # there may be more to bring at once
@@ -181,7 +186,17 @@ class Pager(Copies):
         if not (self.queues or self.readers) or self.tries and elapsed(self.broker.now, self.failed_at) < READ_RETRY_MS:
             return
         tries = self.tries
-        self.serve_readers(tries)
+        self.reader.begin_round()
+        try:
+            self.serve_readers(tries)
+            self.serve_queues(tries)
+        finally:
+            self.reader.end_round()
+            self.busy = self.busy or self.reader.unfinished
+
+    def serve_queues(self, tries):
+        """Give messages to queues that are short of them, in turn, as long as this round has turns, messages and octets for more; not once
+        the store has failed more than `tries` times."""
         turns, count_max, octets_max = ROUND_TURNS, TURN_MESSAGES, TURN_OCTETS
         for _ in range(len(self.queues)):
             if not turns or count_max <= 0 or octets_max <= 0 or not self.queues or self.tries > tries:
@@ -288,6 +303,8 @@ class Pager(Copies):
                 self.broker.log("%s: what queue '%s' has there is passed over" % (error, queue.name))
                 walk.pass_over()
                 size = 0
+            except NotYet:
+                break
             if size < 0:
                 break
             if size:

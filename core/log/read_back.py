@@ -9,6 +9,9 @@ from binascii import crc32
 
 from . import message_record, segments
 
+if False:  # for the type checker alone
+    from typing import Any
+
 HEAD_SIZE = 13  # octets of a record in front of its payload
 PART_SIZE = 5  # octets of a group's part in front of its payload
 
@@ -19,8 +22,15 @@ class Damaged(Exception):
     """A record differs from the one written; the text says how."""
 
 
+class NotYet(Exception):
+    """A long record is read in more rounds than this one: the next ask again (read_back_quicker.py)."""
+
+
 class ReadBack:
     """Reads from `store`, at most `piece` octets at a time."""
+
+    left: "Any" = None  # in a round, octets of long records that may yet be read in it
+    unfinished = False  # some are to be read in the next one
 
     def __init__(self, store, piece):
         self.store = store
@@ -43,7 +53,12 @@ class ReadBack:
                 self.buffer += more
         return offset - self.start
 
-    def record(self, number, offset, end):
+    def begin_round(self):
+        """A round of the broker asks for what the next may have too."""
+
+    end_round = begin_round
+
+    def record(self, number, offset, end, _=True):
         """(type, size of payload) of the record at `offset` of a segment with `end` good octets, verified. Raises Damaged, OSError."""
         known = self.known.get((number, offset))
         if known is not None:
@@ -99,9 +114,9 @@ class Walk:
         self.size = 0
 
     def next(self):
-        """Go to the next message; false at `end`. Raises Damaged, OSError: then the walk stands at the record that is bad."""
+        """Go to the next message; false at `end`. Raises Damaged, OSError: then the walk stands at the record that is bad; NotYet."""
         while self.offset < self.end:
-            type_, size = self.reader.record(self.number, self.offset, self.end)
+            type_, size = self.reader.record(self.number, self.offset, self.end, False)
             self.record, self.part = self.offset, self.skip
             at = self.offset + HEAD_SIZE + self.skip
             if self.skip >= size:

@@ -3,7 +3,7 @@
 from ..limits import block_count
 from ..log import chunk_index
 from ..log.message_record import size_of
-from ..log.read_back import HEAD_SIZE, Damaged, Walk
+from ..log.read_back import HEAD_SIZE, Damaged, NotYet, Walk
 from ..log.segments import GROUP
 from ..memory import hot, layout
 
@@ -103,6 +103,10 @@ class Windows:
 
     def forget(self, window, end):
         """Free a window's messages before the offset `end`."""
+        if self.tables.engine.drop_window is not None and window.first < end:
+            end = min(end, window.end)
+            window.head = self.tables.engine.drop_window(window.head, end - window.first)
+            window.first = end
         while window.head != layout.NONE and window.first < end:
             entry = window.head
             window.head = self.tables.entries[entry + layout.ENTRY_NEXT]
@@ -167,6 +171,8 @@ class Windows:
                 pager.broker.log("%s: what stream '%s' has there is passed over" % (error, self.stream.name))
                 walk.pass_over()
                 size = 0
+            except NotYet:
+                break
             octets += max(size, 0)
             if size > 0 and self.tables.engine.read_window is not None and self.pages.holes is None:
                 octets += self.read_record(window, walk, stop, octets_max - octets)

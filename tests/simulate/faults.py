@@ -168,6 +168,7 @@ FLAT = {
     "Rule": ("place", "around", "put", "leave"),
     "Pager": ("__init__",),
     "ReadBack": ("__init__",),
+    "WholeRecords": ("__init__",),
     "Log": ("__init__", "adopt", "see_largest", "begin", "crashed", "landed", "synced_once", "is_busy", "troubled", "current", "size"),
 }
 """Class, or module by its room -> functions that are not wrapped."""
