@@ -14,7 +14,7 @@ TITLES = ("Leveret (C)", "Leveret (plain Python)", "RabbitMQ", "C relay (limit)"
 
 def block(found, measured):
     """The block for tests/measure/README.md. `found`: of rows_heavy.measure; `measured`: a sentence."""
-    head = ("messages/s", *TITLES, "C / RabbitMQ", "goal", "by CPU")
+    head = ("messages/s", *TITLES, "C / RabbitMQ", "goal", "by CPU", "relay / RabbitMQ")
     lines = [BEGIN, textwrap.fill(measured, 140, break_on_hyphens=False), "", row_of(head), "|---|" + "---:|" * (len(head) - 1)]
     lines += [row_of(figures(found["rates"], name, title)) for name, title, _, _ in rows_heavy.SCENARIOS]
     head = ("CPU of", *TITLES)
@@ -34,12 +34,14 @@ def row_of(cells):
 
 
 def figures(rows, name, title):
-    """The cells of a row: rates, C beside RabbitMQ by rate and by CPU, and the goal of that."""
+    """The cells of a row: rates, C beside RabbitMQ by rate and by CPU, and the goal of that; the relay beside RabbitMQ."""
     rates = [rows_1_0.rate(rows, name, column) for column in rows_heavy.COLUMNS]
     ratios = {told[0]: told[3] for told in rows_heavy.ratios({"rates": rows})}
     cells = ["-" if rate is None else "{:,.0f}".format(rate) for rate in rates]
     goal = rows_heavy.GOALS.get(name)
-    beside = [ratios.get(name), goal, ratios.get(name + ", CPU")]
+    limit = rates[rows_heavy.COLUMNS.index("relay")]
+    theirs = rates[rows_heavy.COLUMNS.index("rabbitmq")]
+    beside = [ratios.get(name), goal, ratios.get(name + ", CPU"), limit / theirs if limit and theirs else None]
     return [title] + cells + ["-" if each is None else "%.2f" % each for each in beside]
 
 
