@@ -181,7 +181,7 @@ class IncomingLink(Link):
         if fields["aborted"]:
             self.count(delivery)
             self.drop()
-            self.give_credit()
+            self.settle(delivery)  # section 2.7.5: "implicitly settled"
             return True
         if delivery.ignored:
             self.count(delivery)

@@ -108,6 +108,30 @@ def test_a_link_that_is_closed_takes_its_target_along_and_no_others():
     assert broker.kept.count == 1 and broker.counters["internal_errors"] == 0
 
 
+def test_a_delivery_that_is_resumed_and_aborted_is_settled():
+    """Section 2.7.5, aborted: "An aborted message is implicitly settled": its tag names another delivery from then on."""
+    broker = new_broker()
+    declare(broker)
+    peer = Peer(broker)
+    sender(peer)
+    post(peer, 0, b"a")
+    assert outcome(peer) == (0, False, "accepted")
+    peer.connection.received(0)
+    for more in (False, True):
+        peer = Peer(broker)
+        assert sender(peer, unsettled={b"a": None}) == {b"a": "accepted"}
+        first = {"delivery_id": 0, "delivery_tag": b"a", "resume": True}
+        if more:
+            peer.give(performative("transfer", handle=0, more=True, **first) + performative("transfer", handle=0, aborted=True))
+        else:
+            peer.give(performative("transfer", handle=0, aborted=True, **first))
+        assert peer.frames() == [] and broker.kept.count == 0
+        post(peer, 1, b"a")
+        assert outcome(peer) == (1, False, "accepted") and broker.kept.count == 1
+        peer.connection.received(0)
+    assert count(broker) == 3 and broker.counters["internal_errors"] == 0
+
+
 def test_another_user_neither_gets_nor_ends_what_is_kept_for_a_link():
     """Sections 2.6.1 and 2.8.15, resource-locked: any peer may say any container-id; a user that is gone keeps nothing."""
     broker = new_broker()
