@@ -33,6 +33,19 @@ def logged_in():
     return peer
 
 
+def in_pieces(octets, make):
+    """What comes back for many octets, however they are cut, and the last peer: `answers`, at fewer places."""
+    first = peer = None
+    for size in (len(octets), 1, 7, 64):
+        peer = make()
+        for at in range(0, len(octets), size):
+            peer.give(octets[at : at + size])
+        found = peer.frames()
+        assert first is None or one_by_one(found) == one_by_one(first), size
+        first = found
+    return first, peer
+
+
 def states_in(frames):
     """(delivery-id, name of the state) of each delivery in dispositions."""
     return [(fields["first"], fields["state"][0]) for name, fields, _, _ in one_by_one(frames) if name == "disposition"]
@@ -246,7 +259,7 @@ def test_a_handle_is_free_at_once_behind_its_detach():
     octets += performative("detach", handle=0) + performative(
         "attach", name="s", handle=0, role=False, target=target, initial_delivery_count=0
     )
-    found, peer = answers(octets, ready)
+    found, peer = in_pieces(octets, ready)
     assert [each[0] for each in found] == ["detach", "attach", "detach", "attach", "detach", "attach", "flow"]
     peer.send(0, b"x")
     assert states_in(peer.frames()) == [(0, "accepted")] and peer.broker.queues["q"].message_count() == 1
@@ -272,7 +285,7 @@ def test_what_was_pipelined_behind_an_attach_that_is_refused_is_dropped():
     octets += transfer(data(b"x"), **dict(FIRST, handle=2)) + performative("attach", name="r", handle=3, role=True, source=("source", none))
     octets += performative("flow", handle=3, link_credit=5, drain=True, echo=True, **BEGIN_FLOW)
     octets += performative("disposition", role=True, first=0, last=9, settled=True) + transfer(data(b"y"), **dict(FIRST, delivery_id=1))
-    found, peer = answers(octets, ready)
+    found, peer = in_pieces(octets, ready)
     assert [each[0] for each in found] == ["attach", "detach", "attach", "detach", "disposition"]
     assert states_in(found) == [(1, "accepted")] and peer.broker.queues["q"].message_count() == 1
 
