@@ -88,7 +88,7 @@ class Side010(perf_worker.Side):
 
     def process(self, name, fields):
         """A control or a command that is no transfer. Raises Failed."""
-        if name == "session_completed":
+        if name == "session_completed" and fields["timely_reply"]:  # else nobody waits for it, and clients of others send none either
             self.send(control("session_known_completed", {"commands": fields["commands"] or []}))
         elif name == "session_flush":
             self.complete()

@@ -8,6 +8,7 @@ from ..access.permissions import WRITE
 from ..errors import ProtocolError
 from ..limits import REPLY_ROOM
 from ..memory import layout, serial
+from ..message.formats import AMQP_0_10
 from ..message.route import exchange_of, pack
 from ..outcomes import TAKEN
 from ..shim import const, octets, table
@@ -81,7 +82,22 @@ def ingest(protocol):
     answer = take(protocol, session, run)
     if settle is not None and run.told[hot_layout.IN_TAKEN]:
         return layout.TURN_OVER  # what follows may be for it
-    return answer
+    return layout.INCOMPLETE if answer == layout.ASK and is_begun(receive, len(run.lead)) else answer
+
+
+def is_begun(receive, lead):
+    """True when a transfer of the run has begun to come, and there is room for all of it: it is looked at when it is whole. `lead`: octets
+    of its command's frame."""
+    octets, at, end = receive.octets, receive.start, receive.end
+    room, header = at + receive.size, at + lead
+    if end - header < frame.HEAD:
+        return end >= header and header + frame.HEAD <= room
+    body = header + (octets[header + 2] << 8 | octets[header + 3])
+    if octets[header] != 3 or octets[header + 1] != frame.HEADER or octets[header + 7] != octets[at + 7] or body < header + frame.HEAD:
+        return False
+    if end - body < frame.HEAD:
+        return body + frame.HEAD <= room
+    return octets[body + 1] == frame.BODY and end < body + (octets[body + 2] << 8 | octets[body + 3]) <= room
 
 
 def take(protocol, session, run):
@@ -216,3 +232,13 @@ def deliver(subscribed, most):
         send.wrote(at)
         subscribed.used_run(count)
     return count
+
+
+def waits_for_room(subscribed, message):
+    """True when the engine would deliver this message, whose turn it is, if the send buffer had more room."""
+    tables, send = subscribed.broker.tables, subscribed.session.connection.send
+    kind, body = tables.messages[message + layout.MESSAGE_KIND], tables.messages[message + layout.MESSAGE_BODY]
+    if kind & (layout.KIND_REWORKED | layout.KIND_GRAFTED | layout.KIND_FOR_US) != AMQP_0_10 or not body:
+        return False
+    size = hot_transfers.FRONT + tables.size_of(message) + len(lead_for(subscribed))
+    return send.room() - REPLY_ROOM < size <= send.size - REPLY_ROOM

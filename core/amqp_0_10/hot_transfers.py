@@ -11,7 +11,7 @@ from ..shim import const, copy, quicker
 
 _FORMAT = const(3)  # formats.AMQP_0_10
 _HEAD = const(12)  # octets of a frame before its payload
-_FRONT = const(34)  # octets of delivery-properties before the exchange, or fewer
+FRONT = const(34)  # octets of delivery-properties before the exchange, or fewer
 
 
 def pump(arena, blocks, messages, entries, queues, channels, consumers, state, consumer, limit, lead, lead_size, frame_max, out, at, end):
@@ -27,7 +27,7 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
         if entry < 0:
             break
         message = entries[entry]
-        header = _FRONT + messages[message + MESSAGE_ROUTE] + messages[message + MESSAGE_PROPERTIES]
+        header = FRONT + messages[message + MESSAGE_ROUTE] + messages[message + MESSAGE_PROPERTIES]
         body = messages[message + MESSAGE_BODY]
         if messages[message + MESSAGE_KIND] & (KIND_REWORKED | KIND_GRAFTED | KIND_FOR_US) != _FORMAT or body == 0:
             break
@@ -66,10 +66,10 @@ def put_short(target, at, number):
 
 def put_header(arena, blocks, messages, state, message, redelivered, target, at):
     """Write a message's header segment: the position behind it, with the cursor of `state` at the body; -1: it does not begin with
-    delivery-properties. The octets behind what is written are used, too: _FRONT and the size of the route."""
+    delivery-properties. The octets behind what is written are used, too: FRONT and the size of the route."""
     route = messages[message + MESSAGE_ROUTE]
     size = messages[message + MESSAGE_PROPERTIES]
-    stored = at + _FRONT
+    stored = at + FRONT
     extract(arena, blocks, state, messages[message + MESSAGE_FIRST], 0, target, stored, route + size)
     source = stored + route
     if size < 8 or target[source + 4] != 4 or target[source + 5] != 1:

@@ -5,12 +5,11 @@ what a queue counts of them is written once. No board carries this file. tests/a
 from ..memory.hot import extract
 from ..memory.hot_quicker import delivered, drop
 from ..memory.layout import *
+from .hot_transfers import FRONT, put_header, put_short
 from .hot_transfers import pump as plain_pump
-from .hot_transfers import put_header, put_short
 
 _FORMAT = 3  # formats.AMQP_0_10
 _HEAD = 12  # octets of a frame before its payload
-_FRONT = 34  # octets of delivery-properties before the exchange, or fewer
 
 
 def pump(arena, blocks, messages, entries, queues, channels, consumers, state, consumer, limit, lead, lead_size, frame_max, out, at, end):
@@ -31,7 +30,7 @@ def pump(arena, blocks, messages, entries, queues, channels, consumers, state, c
             message = entries[entry]
             start, _, route, properties, body = messages[message : message + MESSAGE_FILLED]
             whole = route + properties + body
-            header = _FRONT + route + properties
+            header = FRONT + route + properties
             if messages[message + MESSAGE_KIND] & (KIND_REWORKED | KIND_GRAFTED | KIND_FOR_US) != _FORMAT or body == 0:
                 break
             if header + _HEAD > frame_max or body + _HEAD > frame_max or at + lead_size + 2 * _HEAD + header + body > end:
@@ -89,7 +88,7 @@ def content_of(arena, blocks, state, block, size):
 
 def front_of(arena, blocks, messages, state, message, redelivered, lead, lead_size, body):
     """What stands before a body in a delivery: frames of command and header, the head of the body's; None: see put_header."""
-    room = lead_size + 2 * _HEAD + 2 * _FRONT + 2 * messages[message + MESSAGE_ROUTE] + messages[message + MESSAGE_PROPERTIES]
+    room = lead_size + 2 * _HEAD + 2 * FRONT + 2 * messages[message + MESSAGE_ROUTE] + messages[message + MESSAGE_PROPERTIES]
     made = memoryview(bytearray(room))
     behind = put_header(arena, blocks, messages, state, message, redelivered, made, lead_size + _HEAD)
     if behind < 0:

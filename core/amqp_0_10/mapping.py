@@ -96,11 +96,13 @@ def flush(session, fields):
     """session.flush: the sets that it asks for. What is confirmed is what is completed ("a simple implementation")."""
     if fields["expected"]:
         session.control("session_expected", {"commands": missing(session)})
+    if fields["completed"] and not fields["confirmed"]:
+        session.is_new = True  # it is asked for: once is enough
     session.write_waiting()
     if fields["confirmed"]:
         session.control("session_confirmed", {"commands": session.completed.runs})
     if fields["completed"]:
-        session.tell_completed(True)
+        session.tell_completed(bool(fields["confirmed"]))
 
 
 def missing(session):

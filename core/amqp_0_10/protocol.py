@@ -70,8 +70,13 @@ class Protocol(Sending):
                 connection.wait_for_turn()
                 break
             left -= 1
-            if self.hot is not None and self.state == "open" and hot_row.ingest(self) == layout.TURN_OVER:
-                continue
+            if self.hot is not None and self.state == "open":
+                answer = hot_row.ingest(self)
+                if answer == layout.INCOMPLETE:
+                    self.waiting = False
+                    break
+                if answer == layout.TURN_OVER:
+                    continue
             if not self.one_frame():
                 break
         if connection.closed:

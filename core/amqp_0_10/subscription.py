@@ -164,6 +164,9 @@ def deliver(subscription, most, before):
         if entry == layout.NONE:
             break
         message = tables.entries[entry + layout.ENTRY_MESSAGE]
+        if may_run(subscription) and hot_row.waits_for_room(subscription, message):
+            session.connection.send.starve(consumer, count + before)
+            break
         header = convert.header_segment(broker, message, bool(tables.entries[entry + layout.ENTRY_REDELIVERED] & 255), subscription.more)
         pieces = pieces_of(broker, message)
         size = len(header) + body_size(tables, message, pieces)

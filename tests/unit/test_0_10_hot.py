@@ -4,10 +4,11 @@ cut, frames with a wrong octet, runs of transfers, credit in both modes. One bro
 from peer_0_10 import Peer, control, new_broker, transfer
 from peer_1_0 import declare
 
-from leveret.core.amqp_0_10 import hot_row
+from leveret.core.amqp_0_10 import convert, hot_row
 from leveret.core.memory import layout
 
 BODY = b"body of a message"
+LARGE = {"arena_size": 1 << 18, "message_count_max": 1024, "entry_count_max": 1024}  # limits
 UUID = bytes(range(16))
 DELIVERY = {"priority": 3, "delivery_mode": 2, "ttl": 900000, "timestamp": 1700000000, "expiration": 5, "exchange": "given"}
 MESSAGE = {
@@ -22,9 +23,9 @@ MESSAGE = {
 }
 
 
-def peer_of(ingests=True, **given):
+def peer_of(ingests=True, limits=None, **given):
     """A peer at a broker with queue q that has the hot path or has not."""
-    broker = new_broker()
+    broker = new_broker(**(limits or {}))
     broker.tables.engine.ingests = ingests
     declare(broker)
     return Peer(broker, **given)
@@ -96,6 +97,43 @@ def test_a_transfer_that_is_cut_comes_to_the_same():
     peer = peer_of(step=1)
     peer.give(octets)
     assert seen(peer) == right
+
+
+def test_a_transfer_that_has_begun_is_looked_at_when_it_is_whole():
+    """Wherever it is cut no frame of it comes to the session; one without a body, or too large for the buffer, waits for nothing."""
+    peer = peer_of(limits=LARGE)
+    octets = whole(0)
+    peer.give(octets)
+    process, found = peer.connection.session.command_frame, unseen(peer)
+    cuts = range(hot_row.LEAST, len(octets))
+    for size in cuts:
+        peer.give(octets[:size])
+        peer.give(octets[size:])
+    assert found == [] and peer.broker.queues["q"].message_count() == 1 + len(cuts)
+    peer.connection.session.command_frame = process
+    peer.give(transfer(b"", key="q", accept_mode=0))
+    assert peer.broker.queues["q"].message_count() == len(cuts) + 2
+    size = peer.connection.receive.size
+    for _ in range(2):  # command, header and the greatest frame of a body are more than the buffer holds
+        large = transfer(b"b" * (size - 12), key="q", accept_mode=0, delivery=DELIVERY, header=MESSAGE)
+        peer.give(large[: len(large) - 5])
+        peer.give(large[len(large) - 5 :])
+    assert peer.broker.queues["q"].message_count() == len(cuts) + 4 and not [each for each in peer.all() if each[0] == "connection_close"]
+
+
+def test_no_header_is_made_for_a_delivery_that_finds_no_room():
+    """What waits for room in the send buffer alone is tried again when there is some: convert.py, which is slow, is not asked."""
+    peer = peer_of(limits=LARGE)
+    made, header_segment = [], convert.header_segment
+    convert.header_segment = lambda *given: (made.append(given), header_segment(*given))[1]
+    try:
+        for _ in range(200):
+            peer.give(whole(0))
+        peer.subscribe("q", "d", 0xFFFFFFFF, 0xFFFFFFFF, 1)
+        came = [each for each in peer.all() if each[0] == "message_transfer"]
+    finally:
+        convert.header_segment = header_segment
+    assert len(came) == 200 and made == []
 
 
 def test_a_transfer_with_one_wrong_octet_comes_to_the_same_as_frame_by_frame():
