@@ -22,6 +22,7 @@ from .usage import UsageError, meant, read_toml, told
 
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
 NONCE_SIZE = 32
+FRAME_OF_0_10 = 4096  # octets of a frame that each peer of AMQP 0-10 takes
 MEMORY_MAX = "memory_max"  # in [limits]: what all of them together may take
 
 
@@ -406,6 +407,12 @@ def _limits(path, values, numbers=None):
     given = told(LIMITS.check, values, path=path)
     given.pop(MEMORY_MAX, None)
     try:
-        return Limits(**dict(numbers or {}, **given))
+        made = Limits(**dict(numbers or {}, **given))
     except ValueError as error:
         raise UsageError(f"{path}: [limits] {error}") from None
+    if made.receive_buffer_size < FRAME_OF_0_10:
+        raise UsageError(
+            f"{path}: [limits] receive_buffer_size is {made.receive_buffer_size}: a peer of AMQP 0-10 may send frames of {FRAME_OF_0_10} "
+            "octets (MIN-MAX-FRAME-SIZE), which have to fit in it"
+        )
+    return made

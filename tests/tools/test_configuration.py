@@ -31,6 +31,10 @@ def test_an_empty_file_means_the_defaults(tmp_path):
         ("[limits]\nqueue_count = 5", ("queue_count", "(is it queue_count_max?)")),
         ("[limits]\nqueue_count_max = 0", ("queue_count_max", "from 1 to 65535", "0")),
         ("[limits]\nqueue_count_max = 70000", ("queue_count_max", "from 1 to 65535", "70000")),
+        (
+            "[limits]\nreceive_buffer_size = 4095\nproperties_size_max = 1024",  # MIN-MAX-FRAME-SIZE of 0-10
+            ("receive_buffer_size is 4095", "AMQP 0-10", "4096"),
+        ),
         ("[limits]\nqueue_count_max = '5'", ("queue_count_max", "whole number", "'5'")),
         ("[limits]\nqueue_count_max = true", ("queue_count_max", "whole number")),
         ("[limits]\nqueue_count_max = 2.5", ("queue_count_max", "whole number")),
