@@ -5,8 +5,10 @@ import json
 from memory_store import MemoryStore, durable_broker
 from peer import Peer, content, encoded, idle, new_broker
 
+from leveret.core.access import topic_permissions
 from leveret.core.access.permissions import EVERYTHING, User
 from leveret.core.amqp_0_9.spec_0_9_1 import HEADER
+from leveret.core.broker.operator_policies import OperatorPolicy
 from leveret.core.management import rabbitmq_definitions, requests
 
 KEY = "amq.leveret.management"
@@ -250,6 +252,31 @@ def test_policies_are_set_and_removed():
     assert broker.queues["q"].message_count() == 1 and broker.queues["q"].policy == "p"
     assert ask(peer, "remove-policy", name="p") == {"ok": True}
     assert broker.queues["q"].policy is None
+
+
+def test_an_operator_policy_and_topic_permissions_are_removed_by_name_and_the_absent_ones_are_said():
+    broker, peer = manager()
+    peer.declare("q")
+    broker.policies.set(broker, OperatorPolicy("o", "^q", {"max-length": 1}))
+    assert broker.queues["q"].operator_policy == "o"
+    (item,) = [
+        make(subject) for name, subjects, make in rabbitmq_definitions.sections(broker) if name == "parameters" for _, subject in subjects
+    ]
+    value = {"pattern": "^q", "definition": {"max-length": 1}, "priority": 0, "apply-to": "queues"}
+    assert item == {"vhost": "/", "component": "operator_policy", "name": "o", "value": value}
+    assert ask(peer, "remove-operator-policy", name="o") == {"ok": True} and broker.queues["q"].operator_policy is None
+    assert "there is no policy 'o'" in ask(peer, "remove-operator-policy", name="o")["error"]
+    assert loaded(broker, "parameters", item) == (True, "") and broker.queues["q"].operator_policy == "o"
+    del value["apply-to"], value["priority"]
+    assert loaded(broker, "parameters", item) == (True, "") and broker.policies.operators["o"].priority == 0
+    for missing in ("pattern", "definition"):
+        took, _ = loaded(broker, "parameters", dict(item, value={name: value[name] for name in value if name != missing}))
+        assert not took, missing
+    user = broker.access.users["guest"]
+    topic_permissions.put(broker, user, "amq.topic", ("^a", "^b"))
+    assert user.topics.rows == {"amq.topic": ("^a", "^b")}
+    assert ask(peer, "clear-topic-permissions", name="guest") == {"ok": True} and user.topics is None
+    assert "there is no user 'nobody'" in ask(peer, "clear-topic-permissions", name="nobody")["error"]
 
 
 def test_the_request_waits_while_there_is_no_room_for_the_answer():
