@@ -6,6 +6,7 @@ from peer import Peer, content, encoded, new_broker, taken
 from test_poison import WHY, Swapped, pass_time, with_sentences
 
 from leveret.core.memory.invariants import check
+from leveret.core.outcomes import nobody
 
 STREAM = {"x-queue-type": "stream"}
 
@@ -229,3 +230,62 @@ def test_a_content_is_whole_behind_a_fault():
     other = Peer(broker)
     other.publish("q", b"kept")
     assert b"kept" in [body for _, body in taken(other, "q")]
+
+
+def test_a_binding_that_cannot_be_made_or_removed_is_as_before():
+    peer = Peer(new_broker())
+    broker = peer.broker
+    peer.declare("q")
+    exchange, queue = broker.exchanges["amq.direct"], broker.queues["q"]
+    with Swapped(exchange, "add", WHY):
+        assert raised_by(broker.topology.bind, nobody, "q", "amq.direct", b"k", {})
+    assert not exchange.bindings and not queue.bound
+    broker.topology.bind(nobody, "q", "amq.direct", b"k", {})
+    (binding,) = exchange.bindings.values()
+    with Swapped(exchange, "remove", WHY):
+        assert raised_by(exchange.unbind, binding)
+    assert list(exchange.bindings.values()) == [binding] and list(queue.bound.values()) == [binding]
+    peer.publish("k", b"one", "amq.direct")
+    assert [body for _, body in taken(peer, "q")] == [b"one"]
+
+
+def delayed(broker):
+    """A peer with the message "late" of 2 s for the queue q; another one has no delay."""
+    peer = Peer(broker)
+    peer.declare("q", arguments={"x-max-length": 5})
+    peer.declare_delaying("x")
+    peer.ask("queue_bind", "queue_bind_ok", 0, "q", "x", "", False, {})
+    peer.publish("", b"late", "x", {"headers": {"x-delay": 2000}})
+    assert broker.counters["delayed"] == 1
+    return peer
+
+
+def test_a_delayed_message_whose_queue_cannot_take_it_is_put_aside_or_arrives_all_the_same():
+    broker = new_broker()
+    peer = delayed(broker)
+    queue = broker.queues["q"]
+    with Swapped(queue, "link", WHY):
+        pass_time(broker, 2300)
+    assert broker.counters["internal_errors"] == 1 and not broker.waiting.heap and ready(broker, "q") == 0
+    broker = new_broker()
+    peer = delayed(broker)
+    told = with_sentences(broker)
+    with Swapped(broker.queues["q"].rules, "arrived", WHY):
+        pass_time(broker, 2300)
+    assert broker.counters["internal_errors"] == 1 and "queue 'q'" in told[0]
+    assert [body for _, body in taken(peer, "q")] == [b"late"]
+
+
+def test_definitions_with_values_that_json_lacks_come_back_from_their_octets():
+    import json
+
+    from leveret.core.log import definition_records
+
+    given = {"kind": "queue", "arguments": {"t": ("l", 5), "x": b"\x00\xff", "l": [1, ("a", [b"z"])], "d": {"n": None}}}
+    octets = definition_records.written(given)
+    assert json.loads(octets)["arguments"] == {
+        "t": ["$t", "l", 5],
+        "x": ["$x", "00ff"],
+        "l": ["$l", 1, ["$t", "a", ["$l", ["$x", "7a"]]]],
+        "d": {"n": None},
+    }

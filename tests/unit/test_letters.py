@@ -237,3 +237,32 @@ def test_messages_of_two_families_with_one_route_die_one_after_the_other():
         dead = got(peer)
         assert [body for _, body in dead] == [b"basic", b"ten"] * 3
         assert [each["headers"]["x-first-death-reason"] for each, _ in dead] == ["maxlen"] * 6
+
+
+def walked(broker):
+    """(what the near queue got, what the far one got) of dead letters to an exchange that has another one behind it."""
+    peer = Peer(broker)
+    broker.tick(1000, EPOCH + 1000)
+    for name in ("dead", "far"):
+        peer.declare(name)
+    for name in ("near", "behind"):
+        peer.ask("exchange_declare", "exchange_declare_ok", 0, name, "fanout", False, False, False, False, False, {})
+    for queue, exchange in (("dead", "near"), ("far", "behind")):
+        peer.ask("queue_bind", "queue_bind_ok", 0, queue, exchange, "", False, {})
+    peer.ask("exchange_bind", "exchange_bind_ok", 0, "behind", "near", "", False, {})
+    peer.declare("q", arguments={"x-dead-letter-exchange": "near", "x-message-ttl": 20})
+    for number in range(4):
+        peer.publish("q", b"%d" % number, given={"headers": {"n": number}})
+        run(peer, 100)
+    near = taken(peer, "dead")
+    peer.give(encoded("basic_cancel", 1, "d", False))
+    return near, taken(peer, "far")
+
+
+def test_dead_letters_go_on_from_exchange_to_exchange():
+    with Without(), Counted() as all_of_them:
+        expected = walked(new_broker())
+    with Counted() as slow:
+        given = walked(new_broker())
+    assert given == expected and [body for _, body in given[0]] == [body for _, body in given[1]] == [b"0", b"1", b"2", b"3"]
+    assert (all_of_them.count, slow.count) == (4, 1), "all but the first are made here"
