@@ -15,7 +15,7 @@ def raised_by(function, *given):
     """True when a call raises WHY."""
     try:
         function(*given)
-    except Exception as error:
+    except Exception as error:  # whatever it is, it has to be the one that the test has made
         assert error is WHY
         return True
     return False
