@@ -5,6 +5,7 @@ A mistake is one sentence that names the file, the key and what is allowed; an u
 """
 
 import os
+from typing import Any
 
 from leveret.core.access import passwords, permissions, topic_permissions
 from leveret.core.amqp_1_0 import nodes
@@ -407,7 +408,7 @@ def _limits(path, values, numbers=None):
     given = told(LIMITS.check, values, path=path)
     given.pop(MEMORY_MAX, None)
     try:
-        made = Limits(**dict(numbers or {}, **given))
+        made: Any = Limits(**dict(numbers or {}, **given))
     except ValueError as error:
         raise UsageError(f"{path}: [limits] {error}") from None
     if made.receive_buffer_size < FRAME_OF_0_10:
