@@ -411,7 +411,7 @@ def _limits(path, values, numbers=None):
         made: Any = Limits(**dict(numbers or {}, **given))
     except ValueError as error:
         raise UsageError(f"{path}: [limits] {error}") from None
-    if made.receive_buffer_size < FRAME_OF_0_10:
+    if numbers is None and made.receive_buffer_size < FRAME_OF_0_10:  # a board says itself whether it serves 0-10
         raise UsageError(
             f"{path}: [limits] receive_buffer_size is {made.receive_buffer_size}: a peer of AMQP 0-10 may send frames of {FRAME_OF_0_10} "
             "octets (MIN-MAX-FRAME-SIZE), which have to fit in it"
