@@ -98,12 +98,13 @@ class Waiting:
                     except Exception as error:  # the message is delivered at once
                         broker.guard.trouble("a message of queue '%s'", queue.name, error)
                     if left > 0:
+                        before = broker.tables.entries[entry + layout.ENTRY_PREVIOUS]
                         queue.unlink(entry)
                         try:
                             self.add(broker, left, queue, entry, True)
                         except Exception as error:  # an error of ours: the message is not delayed any longer
                             broker.guard.trouble("a message of queue '%s'", queue.name, error)
-                            queue.link(entry, broker.tables.queues[queue.handle + layout.QUEUE_TAIL])
+                            queue.link(entry, before)
                     entry = behind
 
 

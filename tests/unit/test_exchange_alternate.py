@@ -2,6 +2,8 @@
 
 from peer import Peer, encoded, new_broker
 
+from leveret.core.exchange.registry import type_named
+
 
 def exchange(peer, name, alternate=None, type_="direct"):
     peer.ask(
@@ -123,3 +125,13 @@ def test_the_argument_is_compared_and_checked():
         406,
         "PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange 'new' in vhost '/'",
     ]
+
+
+def test_an_exchange_needs_a_walk_from_its_first_message_on_where_it_draws_or_has_an_alternate():
+    for type_, arguments, plain in (
+        ("fanout", {}, True),
+        ("fanout", {"alternate-exchange": "a"}, False),
+        ("x-local-random", {}, False),
+        ("x-delayed-message", {"x-delayed-type": "fanout"}, False),
+    ):
+        assert type_named(type_)("x", False, False, False, arguments).plain is plain, type_

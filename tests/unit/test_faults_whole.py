@@ -276,6 +276,35 @@ def test_a_delayed_message_whose_queue_cannot_take_it_is_put_aside_or_arrives_al
     assert [body for _, body in taken(peer, "q")] == [b"late"]
 
 
+def test_delays_that_cannot_be_read_or_noted_after_a_restart_are_over_and_messages_keep_their_order():
+    from leveret.core.queue import waiting
+
+    for name in ("names_of", "add"):
+        store = MemoryStore()
+        broker, _ = durable_broker(store)
+        peer = Peer(broker)
+        peer.declare("q", durable=True)
+        peer.declare_delaying("x")
+        peer.ask("queue_bind", "queue_bind_ok", 0, "q", "x", "", False, {})
+        for number in range(3):
+            peer.publish("", b"%d" % number, "x", {"headers": {"x-delay": 5000}, "delivery_mode": 2})
+        for _ in range(5):
+            broker.run()
+        assert broker.counters["delayed"] == 3
+        broker, _ = durable_broker(store)
+        assert len(broker.waiting.heap) == 3 and ready(broker, "q") == 0
+        broker.waiting.heap.sort()
+        for _, _, queue, entry, _ in broker.waiting.heap:
+            queue.link(entry, broker.tables.queues[queue.handle + waiting.layout.QUEUE_TAIL])
+        broker.waiting.heap.clear()
+        told = with_sentences(broker)
+        with Swapped(waiting.reading if name == "names_of" else broker.waiting, name, WHY):
+            broker.waiting.restore(broker)
+        assert broker.counters["internal_errors"] == 3 and len(told) == 1 and "queue 'q'" in told[0]
+        check(broker.tables)
+        assert [body for _, body in taken(Peer(broker), "q")] == [b"0", b"1", b"2"], name
+
+
 def test_definitions_with_values_that_json_lacks_come_back_from_their_octets():
     import json
 
