@@ -195,6 +195,29 @@ def test_a_dead_letter_tells_both_families_how_it_died():
         assert given["headers"]["x-death"][0]["count"] == 1 and given["headers"]["a"] is True and given["headers"]["x-mine"] == 1
 
 
+def test_a_death_that_comes_again_has_the_times_of_its_first_and_its_last():
+    """RabbitMQ 4's x-opt-deaths: first-time stays, last-time is the last death's, in milliseconds since 1970."""
+    broker, basic, ten = both()
+    basic.declare("dead", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q", "x-message-ttl": 1000})
+    basic.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    basic.publish("q", b"x")
+    for tag, now, second in ((1, 1000, 10), (2, 3000, 25)):
+        broker.tick(now, EPOCH + second)
+        broker.run()
+        basic.give(encoded("basic_get", 1, 0, "q", False))
+        assert basic.frames()[0][0] == "basic_get_ok"
+        basic.give(encoded("basic_reject", 1, tag, False))
+    broker.tick(3200, EPOCH + 40)
+    ten.receiver("/queues/dead", credit=1)
+    (octets,) = came(ten)
+    noted = {key[1]: value for key, value in said(octets)[0]["message-annotations"].items()}
+    last, other = [{key[1]: value for key, value in death.items()} for death in noted["x-opt-deaths"][2]]
+    assert (last["queue"], last["reason"], last["count"]) == ("q", ("symbol", "rejected"), ("ulong", 2))
+    assert (last["first-time"], last["last-time"]) == (("timestamp", 1000 * (EPOCH + 10)), ("timestamp", 1000 * (EPOCH + 25)))
+    assert (other["queue"], other["reason"], other["count"]) == ("dead", ("symbol", "expired"), ("ulong", 1))
+    assert other["first-time"] == other["last-time"] == ("timestamp", 1000 * (EPOCH + 25))
+
+
 def test_exchanges_read_application_properties():
     broker, basic, ten = both()
     for name in ("all", "any", "selected"):
