@@ -4,7 +4,7 @@ from memory_store import MemoryStore, durable_broker
 from peer_1_0 import Peer, declare, error_in, new_broker, performative
 
 from leveret.core.access.permissions import User
-from leveret.core.amqp_1_0 import composites, hubs, types
+from leveret.core.amqp_1_0 import composites, hubs, management, types
 from leveret.core.memory import layout
 
 ADDRESS = "$management"
@@ -189,3 +189,23 @@ def test_a_hub_has_a_largest_number_of_partitions():
     for number in range(hubs.PARTITIONS_MAX + 1):
         declare(broker, "plant-%d" % number, STREAM)
     assert ask(linked(broker), hub("plant"))[2]["partition_count"] == ("int", hubs.PARTITIONS_MAX)
+
+
+def test_a_response_for_which_there_is_no_room_says_so_in_the_words_of_whom_it_is_for():
+    """To clients of Event Hubs with a status in the application properties; to others as RabbitMQ's, in the subject (core/SPEC.md)."""
+    broker = new_broker()
+    declare(broker, "plant-0", STREAM)
+    peer = linked(broker)
+    kept, management.response_size_max = management.response_size_max, lambda limits: 100
+    try:
+        status, text, told = ask(peer, hub("plant"))
+        head = composites.write("properties", {"message-id": "id", "to": "/queues/plant-0", "subject": "GET", "reply-to": "$me"})
+        asked = head + types.encode(("described", ("ulong", 0x77), None))
+        octets = management.Request(peer.connection, asked).answer()
+    finally:
+        management.response_size_max = kept
+    said = "the response, with those that wait, is larger than this broker keeps (management_size_max: %d octets)"
+    said %= broker.limits.management_size_max
+    assert (status, text, told) == (500, said, {})
+    value, at = types.decode(octets, 0, len(octets))
+    assert composites.composite(value)[1]["subject"] == "500" and said.encode() in octets[at:]
