@@ -4,6 +4,7 @@ makes, and settlements that are left to us (rcv-settle-mode second, section 2.8.
 from memory_store import MemoryStore, SlowStore, durable_broker
 from peer_1_0 import Peer, declare, error_in, one_by_one, performative
 
+from leveret.core.amqp_1_0.bounds import credit_of
 from leveret.core.outcomes import nobody
 
 ROOM = {"content_size_max": 4096, "argument_size_max": 1024}
@@ -45,6 +46,22 @@ def test_a_durable_message_is_accepted_when_it_is_durable_and_what_comes_behind_
     assert told(peer) == [(0, "accepted", True), (1, "accepted", True)]
     after, _ = durable_broker(store.cut(), **ROOM)
     assert after.queues["q"].message_count() == 2
+
+
+def test_a_sender_gets_no_more_credit_than_its_messages_without_an_outcome_leave():
+    """Section 2.6.7: what waits for the log has its place of the link's credit until it is settled."""
+    store = SlowStore()
+    broker, peer = ready(store)
+    most = credit_of(broker.limits)
+    store.stalls = True
+    for number in range(most):
+        peer.send(number, b"x", header={"durable": True})
+    turns(broker)
+    assert [each for each in peer.frames() if each[0] == "flow"] == []
+    store.stalls = False
+    turns(broker)
+    flows = [each[1] for each in peer.frames() if each[0] == "flow"]
+    assert flows and max(each["delivery-count"] + each["link-credit"] for each in flows) > most
 
 
 def test_a_message_that_is_not_durable_waits_for_no_log():
