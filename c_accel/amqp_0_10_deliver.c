@@ -49,14 +49,15 @@ static int32_t put_converted(const leveret_tables *t, const int32_t *record, int
         extract(t, record[MESSAGE_FIRST], 0, copied, 0, route + size);
         octets = copied;
     }
-    static _Thread_local leveret_last last;
-    const int32_t facts[LAST_FACTS] = {kind, route << 1 | (redelivered != 0), record[MESSAGE_LIFETIME], format == AMQP_1_0 ? record[MESSAGE_BODY] : 0};
+    static _Thread_local leveret_shapes known;
+    int32_t body = format == AMQP_1_0 ? record[MESSAGE_BODY] : 0, told_body = body_size_octets(octets, route + size, body);
+    int32_t key_size = route + size - told_body;
+    const int32_t facts[SHAPE_FACTS] = {kind, route << 1 | (redelivered != 0), record[MESSAGE_LIFETIME], told_body, told_body ? 0 : body};
     t->state[STATE_CURSOR_BLOCK] = record[MESSAGE_FIRST];
     t->state[STATE_CURSOR_OFFSET] = route + size;
-    if (is_last(&last, facts, octets, route + size) && last.size <= room) {
-        memcpy(target + at, last.made, (size_t)last.size);
-        return at + last.size;
-    }
+    int32_t header = made_by_shape(&known, facts, octets, key_size, target + at, room);
+    if (header >= 0)
+        return at + header;
     if (format == BASIC ? leveret_amqp_0_9_told(octets + route, size, &told)
                         : format != AMQP_1_0 || leveret_amqp_1_0_told(octets + route, size, record[MESSAGE_BODY], &told))
         return -1;
@@ -64,8 +65,9 @@ static int32_t put_converted(const leveret_tables *t, const int32_t *record, int
     told.delivery_mode = kind & KIND_DURABLE ? 2 : 1;
     told.priority = kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1;
     told.ttl = lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
-    int32_t header = leveret_amqp_0_10_tell(&told, octets, route, redelivered, target + at, room);
-    keep_last(&last, facts, octets, route + size, target + at, header);
+    leveret_places free = {0};
+    header = leveret_amqp_0_10_tell(&told, octets, route, redelivered, target + at, room, &free);
+    keep_shape(&known, facts, octets, key_size, target + at, header, &free);
     return header < 0 ? -1 : at + header;
 }
 

@@ -2,7 +2,7 @@
 #include "told.h"
 #include "writer.h"
 
-enum { UUID_SIZE = 16, TEXT_MAX = 0xFFFF };
+enum { TEXT = 0x95, TEXT_MAX = 0xFFFF }; /* str16; its octets */
 
 /* Begin something whose size is written before it, in so many octets: its place. */
 static int32_t begin(writer *out, int32_t width)
@@ -44,7 +44,7 @@ static void put_value(writer *out, const leveret_told_header *header)
     } TYPES[] = {{'b', 0x01, 1}, {'B', 0x02, 1}, {'t', 0x08, 1}, {'s', 0x11, 2}, {'u', 0x12, 2}, {'I', 0x21, 4}, {'i', 0x22, 4},
                  {'f', 0x23, 4}, {'l', 0x31, 8}, {'Q', 0x32, 8}, {'d', 0x33, 8}, {'T', 0x38, 8}, {'V', 0xF0, 0}};
     if (header->letter == 'S') {
-        put_octet(out, 0x95); /* str16 */
+        put_octet(out, TEXT);
         out->is_bad |= header->text.size > TEXT_MAX;
         put_text(out, header->text, 2);
         return;
@@ -61,6 +61,25 @@ static void put_value(writer *out, const leveret_told_header *header)
             return;
         }
     out->is_bad = 1;
+}
+
+/* A message-id, which is a header: ASCII. One that may be a uuid's is for Python. */
+static int fill_message_id(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int32_t hyphens = 0, is_other = size >= 9 && !memcmp(octets, "urn:uuid:", 9);
+    for (int32_t place = 0; place < size; place++) {
+        is_other |= octets[place] > 127;
+        hyphens += octets[place] == '-';
+    }
+    memcpy(target, octets, (size_t)size);
+    return !is_other && !(hyphens && size - hyphens == 32);
+}
+
+/* An id behind its size. */
+static void put_id(writer *out, leveret_text id, leveret_fill fill)
+{
+    put_octets_of(out, (uint64_t)id.size, 2);
+    put_free(out, id.octets, id.size, id.size, fill);
 }
 
 static leveret_text named(const char *name)
@@ -88,23 +107,14 @@ static void put_headers(writer *out, const leveret_told *told)
     for (int32_t each = 0; each < 3; each++)
         if (later[each].letter) {
             put_text(out, later[each].name, 1);
-            put_value(out, later + each);
+            if (each == 0) {
+                put_octet(out, TEXT);
+                put_id(out, told->message_id, fill_message_id);
+            } else {
+                put_value(out, later + each);
+            }
         }
     end(out, place, 4);
-}
-
-/* A text that may be a uuid's is for Python. */
-static int may_be_uuid(leveret_text text)
-{
-    int32_t digits = 0, hyphens = 0;
-    if (text.octets && text.size >= 9 && !memcmp(text.octets, "urn:uuid:", 9))
-        return 1;
-    for (int32_t place = 0; place < text.size; place++)
-        if (text.octets[place] == '-')
-            hyphens += 1;
-        else
-            digits += 1;
-    return hyphens && digits == 32;
 }
 
 /* The struct reply-to of a queue's name: addresses of exchanges, and of queues once more, are for Python. */
@@ -130,7 +140,7 @@ static void put_reply_to(writer *out, const leveret_told *told)
 static void put_delivery(writer *out, const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered)
 {
     int32_t place = begin(out, 4), flags = 3 << 8 | 1 << 4 | (redelivered ? 1 << 2 : 0);
-    flags |= (told->priority >= 0 ? 1 << 3 : 0) | (told->ttl >= 0 ? 1 << 5 : 0) | (told->time >= 0 ? 1 << 6 : 0) | (told->expiry >= 0 ? 1 << 7 : 0);
+    flags |= (told->priority >= 0 ? 1 << 3 : 0) | (told->ttl >= 0 ? 1 << 5 : 0) | (told->time.octets ? 1 << 6 : 0) | (told->expiry >= 0 ? 1 << 7 : 0);
     put_octets_of(out, 0x0401, 2);
     put_octet(out, flags & 255);
     put_octet(out, flags >> 8);
@@ -139,8 +149,8 @@ static void put_delivery(writer *out, const leveret_told *told, const uint8_t *r
     put_octet(out, told->delivery_mode);
     if (told->ttl >= 0)
         put_octets_of(out, (uint64_t)told->ttl, 8);
-    if (told->time >= 0)
-        put_octets_of(out, (uint64_t)told->time, 8);
+    if (told->time.octets)
+        put_free(out, told->time.octets, TIME_SIZE, TIME_SIZE, told->fill_milliseconds);
     if (told->expiry >= 0)
         put_octets_of(out, (uint64_t)told->expiry, 8);
     int is_other = 0;
@@ -151,9 +161,10 @@ static void put_delivery(writer *out, const leveret_told *told, const uint8_t *r
     end(out, place, 4);
 }
 
-int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room)
+int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
+                               leveret_places *free)
 {
-    writer out = {target, 0, room, may_be_uuid(told->message_id) || told->correlation_uuid.octets};
+    writer out = {target, 0, room, told->correlation_uuid.octets != NULL, free};
     put_delivery(&out, told, route, route_size, redelivered);
     const leveret_text fields[] = {told->message_uuid, told->correlation_id, told->reply_to, told->content_type, told->content_encoding,
                                    told->user_id, told->app_id};
@@ -167,9 +178,9 @@ int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, i
     put_octet(&out, flags & 255);
     put_octet(&out, flags >> 8);
     if (told->message_uuid.octets)
-        put(&out, told->message_uuid.octets, UUID_SIZE);
+        put_free(&out, told->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
     if (told->correlation_id.octets)
-        put_sized(&out, told->correlation_id, 2);
+        put_id(&out, told->correlation_id, fill_any);
     if (told->reply_to.octets)
         put_reply_to(&out, told);
     if (told->content_type.octets)

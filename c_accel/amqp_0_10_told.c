@@ -1,7 +1,7 @@
 /* Reading a header segment of 0-10 for receivers of other versions: core/amqp_0_10/properties.py, where nothing in it is unusual. */
 #include "told.h"
 
-enum { DELIVERY_PROPERTIES = 0x0401, MESSAGE_PROPERTIES = 0x0403, UUID_SIZE = 16 };
+enum { DELIVERY_PROPERTIES = 0x0401, MESSAGE_PROPERTIES = 0x0403 };
 static const int64_t MILLISECONDS_LEAST = 100000000000; /* a time that is larger is in milliseconds */
 static const int64_t SECONDS_MAX = 0x7FFFFFFFFFFFFFFF / 1000;
 
@@ -46,6 +46,18 @@ static int64_t milliseconds(int64_t time)
     return time >= MILLISECONDS_LEAST ? time : 1000 * time;
 }
 
+static int fill_milliseconds(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int64_t time = (int64_t)long_of(octets);
+    return size == TIME_SIZE && time > 0 && time <= SECONDS_MAX && put_time_of(target, milliseconds(time));
+}
+
+static int fill_seconds(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int64_t time = (int64_t)long_of(octets);
+    return size == TIME_SIZE && time > 0 && time <= SECONDS_MAX && put_time_of(target, milliseconds(time) / 1000);
+}
+
 /* Fields of delivery-properties; exchange and routing key are the broker's to say. */
 static void read_delivery(reader *in, int32_t flags, leveret_told *told)
 {
@@ -56,12 +68,15 @@ static void read_delivery(reader *in, int32_t flags, leveret_told *told)
     if (flags & 1 << 5)
         told->ttl = (int64_t)long_of(take(in, 8));
     if (flags & 1 << 6)
-        told->time = (int64_t)long_of(take(in, 8));
+        told->time = (leveret_text){take(in, TIME_SIZE), TIME_SIZE};
     if (flags & 1 << 7)
         told->expiry = (int64_t)long_of(take(in, 8));
-    if ((flags & 1 << 5 && told->ttl < 0) || (flags & 1 << 7 && told->expiry < 0) || told->expiry > SECONDS_MAX || told->time > SECONDS_MAX)
+    if ((flags & 1 << 5 && told->ttl < 0) || (flags & 1 << 7 && told->expiry < 0) || told->expiry > SECONDS_MAX)
         in->is_bad = 1; /* beyond all that is sent */
-    told->time = told->time > 0 ? milliseconds(told->time) : -1;
+    if (told->time.octets && (int64_t)long_of(told->time.octets) <= 0)
+        told->time.octets = NULL;
+    told->fill_milliseconds = fill_milliseconds;
+    told->fill_seconds = fill_seconds;
     told->expiry = told->expiry > 0 ? milliseconds(told->expiry) : -1;
     for (int32_t place = 8; place < 10; place++)
         if (flags & 1 << place)

@@ -194,16 +194,17 @@ int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *recor
         extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], copied, 0, size);
         octets = copied;
     }
-    static _Thread_local leveret_last last;
-    const int32_t facts[LAST_FACTS] = {format, format == AMQP_1_0 ? record[MESSAGE_BODY] : 0};
-    if (is_last(&last, facts, octets, size) && last.size <= room) {
-        memcpy(target, last.made, (size_t)last.size);
-        return last.size;
-    }
+    static _Thread_local leveret_shapes known;
+    int32_t body = format == AMQP_1_0 ? record[MESSAGE_BODY] : 0, told_body = body_size_octets(octets, size, body);
+    const int32_t facts[SHAPE_FACTS] = {format, told_body, told_body ? 0 : body};
+    int32_t made = made_by_shape(&known, facts, octets, size - told_body, target, room);
+    if (made >= 0)
+        return made;
     if (format == AMQP_1_0 ? leveret_amqp_1_0_told(octets, size, record[MESSAGE_BODY], &told) : leveret_amqp_0_10_told(octets, size, &told))
         return -1;
-    int32_t made = leveret_amqp_0_9_tell(&told, target, room);
-    keep_last(&last, facts, octets, size, target, made);
+    leveret_places free = {0};
+    made = leveret_amqp_0_9_tell(&told, target, room, &free);
+    keep_shape(&known, facts, octets, size - told_body, target, made, &free);
     return made;
 }
 

@@ -149,7 +149,7 @@ int32_t leveret_drafts_ingest(const leveret_tables *t, const int32_t *numbers, c
     int32_t *state = t->state, end = state[STATE_END], size = state[STATE_SIZE];
     draft->asked = 0;
     for (;;) {
-        writer out = {draft->scratch, 0, draft->scratch_size, 0};
+        writer out = {draft->scratch, 0, draft->scratch_size, 0, NULL};
         int32_t start = state[STATE_AT], behind = read_one(t, source, start, draft, &out);
         if (behind < 0)
             return behind;
@@ -266,7 +266,7 @@ static int32_t deliver_one(const leveret_tables *t, int32_t consumer, int32_t en
         if (made < 0 || (made > size && made > end - HEADS_MAX - record[MESSAGE_ROUTE]))
             return at;
     }
-    writer out = {target, at, end, 0};
+    writer out = {target, at, end, 0, NULL};
     put_delivery(t, entry, session, prefix, prefix_size, chain, properties, frame_size_max, &out);
     if (out.is_bad)
         return at;

@@ -109,7 +109,7 @@ static void tell_basic_table(writer *out, const uint8_t *octets, int32_t at, int
 
 int32_t leveret_drafts_told(const uint8_t *octets, int32_t size, int32_t is_short, uint8_t *target, int32_t room, int32_t *destination)
 {
-    writer out = {target, 2, room, 0};
+    writer out = {target, 2, room, 0, NULL};
     uint32_t flags = (uint32_t)octets[0] << 8 | octets[1], basic = 0;
     int32_t at = 2;
     *destination = -1;
@@ -201,7 +201,7 @@ static void put_whole(writer *out, int64_t number, int32_t is_short)
         return;
     }
     uint8_t digits[21];
-    writer text = {digits, 0, sizeof digits, 0};
+    writer text = {digits, 0, sizeof digits, 0, NULL};
     put_digits(&text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
     digits[0] = '-';
     put_text(out, number < 0 ? digits : digits + 1, number < 0 ? text.at : text.at - 1, is_short);
@@ -287,7 +287,7 @@ static void tell_table(writer *out, const uint8_t *octets, int32_t at, int32_t e
 
 int32_t leveret_drafts_tell(const uint8_t *octets, const uint8_t *destination, uint8_t *target, int32_t room)
 {
-    writer out = {target, 2, room, 0};
+    writer out = {target, 2, room, 0, NULL};
     uint32_t flags = (uint32_t)octets[0] << 8 | octets[1], own = 0;
     int32_t at = 2, is_short = destination != NULL;
     for (int32_t property = 0; property < COUNT && !out.is_bad; property++) {

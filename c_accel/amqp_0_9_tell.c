@@ -70,22 +70,25 @@ static void put_reply_to(writer *out, const leveret_told *told)
     put_short(out, key);
 }
 
-/* An id: a text, or a uuid, of 1.0 as a name of its own kind. */
+/* An id: a field that varies; a text, or a uuid, of 1.0 as a name of its own kind. */
 static void put_id(writer *out, leveret_text id, leveret_text uuid, int32_t is_named)
 {
     if (id.octets) {
-        put_short(out, id);
+        if (id.size > SHORT_TEXT)
+            out->is_bad = 1;
+        put_octet(out, id.size);
+        put_free(out, id.octets, id.size, id.size, fill_any);
         return;
     }
     put_octet(out, is_named ? 45 : 36);
     if (is_named)
         put(out, "urn:uuid:", 9);
-    put_uuid_text(out, uuid.octets);
+    put_free(out, uuid.octets, UUID_SIZE, UUID_TEXT, fill_uuid_text);
 }
 
-int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room)
+int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room, leveret_places *free)
 {
-    writer out = {target, 2, room, 0};
+    writer out = {target, 2, room, 0, free};
     uint32_t flags = 0;
     if (room < 2)
         return -1;
@@ -107,8 +110,8 @@ int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t
         flags |= 0x0100, put_digits(&out, (uint64_t)told->ttl);
     if (told->message_id.octets || told->message_uuid.octets)
         flags |= 0x0080, put_id(&out, told->message_id, told->message_uuid, told->is_address);
-    if (told->time >= 0)
-        flags |= 0x0040, put_octets_of(&out, (uint64_t)told->time / 1000, 8);
+    if (told->time.octets)
+        flags |= 0x0040, put_free(&out, told->time.octets, TIME_SIZE, TIME_SIZE, told->fill_seconds);
     if (told->type.octets)
         flags |= 0x0020, put_short(&out, told->type);
     if (told->user_id.octets)

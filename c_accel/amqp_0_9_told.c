@@ -68,10 +68,9 @@ int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told 
                 return -1;
             at += 4 + table;
         } else if (property == 9) {
-            if (octets[at] || octets[at + 1] > 0x1F) /* a time of which the milliseconds may not fit */
-                return -1;
-            told->time = (int64_t)long_of(octets + at) * 1000;
-            at += 8;
+            told->time = (leveret_text){octets + at, TIME_SIZE};
+            told->fill_milliseconds = fill_milliseconds_of_seconds;
+            at += TIME_SIZE;
         } else {
             at += 1; /* delivery-mode and priority: the message's record says them, as its lifetime */
         }

@@ -11,18 +11,14 @@
 enum { BASIC = 0, AMQP_1_0 = 2, AMQP_0_10 = 3 }; /* core/message/formats.py */
 enum { NAMES_MAX = 32, PROPERTIES_MAX = 1024 };
 static const int64_t TTL_MAX = 0xFFFFFFFF;
-enum { TIME_HIGH_MAX = 0x200000 }; /* the high word of seconds of which the milliseconds fit */
 
 /* Milliseconds of a time in seconds. */
 static void put_time(writer *out, const uint8_t *octets)
 {
-    uint64_t seconds = (uint64_t)word_of(octets, 0) << 32 | word_of(octets, 4), milliseconds = seconds * 1000;
-    if (word_of(octets, 0) >= TIME_HIGH_MAX)
+    uint8_t time[1 + TIME_SIZE] = {0x83};
+    if (!fill_milliseconds_of_seconds(time + 1, octets, TIME_SIZE))
         out->is_bad = 1;
-    put_word(out, 0x83, (uint32_t)(milliseconds >> 32));
-    uint8_t low[4];
-    put_size(low, (int32_t)(uint32_t)milliseconds);
-    put(out, low, 4);
+    put(out, time, sizeof time);
 }
 
 /* A floating point number, which is no infinity and not a number: `ones` are the first bits of such. */
@@ -150,14 +146,6 @@ static void put_annotations(writer *out, const uint8_t *route, int32_t route_siz
     end(out, place, SECTION_ANNOTATIONS, MAP, type ? 6 : 4);
 }
 
-/* An id: a text that is no uuid in one. */
-static void put_id(writer *out, const uint8_t *id)
-{
-    if (id[0] == 45 && !memcmp(id + 1, "urn:uuid:", 9))
-        out->is_bad = 1;
-    put_text(out, STRING, id + 1, id[0]);
-}
-
 /* The address of the queue that a reply goes to, where its name stands in it as it is. */
 static void put_reply_to(writer *out, const uint8_t *name)
 {
@@ -207,11 +195,11 @@ static void put_properties(writer *out, const uint8_t **found)
         if (!value)
             put_octet(out, 0x40);
         else if (FIELDS[field] == MESSAGE_ID || FIELDS[field] == CORRELATION_ID)
-            put_id(out, value);
+            put_id(out, value + 1, value[0]);
         else if (FIELDS[field] == REPLY_TO)
             put_reply_to(out, value);
         else if (FIELDS[field] == TIMESTAMP)
-            put_time(out, value);
+            put_octet(out, 0x83), put_free(out, value, TIME_SIZE, TIME_SIZE, fill_milliseconds_of_seconds);
         else
             put_text(out, FIELDS[field] == USER_ID ? BINARY : FIELDS[field] == APP_ID ? STRING : SYMBOL, value + 1, value[0]);
     }
@@ -390,7 +378,8 @@ int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t 
     int64_t passed = 1000 * (int64_t)seconds_passed(t, record);
     if (kind & changed || size > PROPERTIES_MAX || route > 512 || (format != BASIC && format != AMQP_1_0 && format != AMQP_0_10))
         return -1;
-    writer out = {target, 0, room, 0};
+    leveret_places free = {0};
+    writer out = {target, 0, room, 0, &free};
     const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)t->state[STATE_BLOCK_SIZE];
     if (route + size > t->state[STATE_BLOCK_SIZE]) {
         extract(t, record[MESSAGE_FIRST], 0, copied, 0, route + size);
@@ -400,20 +389,22 @@ int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t 
         put_sections(&out, octets, route, noted, failed, passed, octets + route, size);
         return out.is_bad ? -1 : out.at;
     }
-    static _Thread_local leveret_last last;
-    const int32_t facts[LAST_FACTS] = {kind, route, record[MESSAGE_LIFETIME], failed, seconds_passed(t, record), record[MESSAGE_BODY]};
-    if (is_last(&last, facts, octets, route + size) && last.size <= room) {
-        memcpy(target, last.made, (size_t)last.size);
-        return last.size;
+    static _Thread_local leveret_shapes known;
+    const int32_t facts[SHAPE_FACTS] = {kind, route, record[MESSAGE_LIFETIME], failed, seconds_passed(t, record)};
+    out.at = made_by_shape(&known, facts, octets, route + size, target, room);
+    if (out.at >= 0) {
+        put_data_head(&out, record[MESSAGE_BODY]);
+        return out.is_bad ? -1 : out.at;
     }
+    out.at = 0;
     header given = {kind & KIND_DURABLE ? 1 : 0, kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1, lifetime_of(record), -1};
     put_header(&out, &given, failed, passed);
     if (format == BASIC)
         put_basic(&out, octets, route);
     else
         put_told(&out, octets, route, size);
+    keep_shape(&known, facts, octets, route + size, target, out.is_bad ? -1 : out.at, &free);
     put_data_head(&out, record[MESSAGE_BODY]);
-    keep_last(&last, facts, octets, route + size, target, out.is_bad ? -1 : out.at);
     return out.is_bad ? -1 : out.at;
 }
 
@@ -460,7 +451,7 @@ int32_t leveret_amqp_1_0_head_at(const leveret_tables *t, int32_t message, int64
     int32_t size = record[MESSAGE_PROPERTIES];
     if ((record[MESSAGE_KIND] & (KIND_REWORKED | KIND_FOR_US)) != AMQP_1_0 || size > PROPERTIES_MAX || seconds_passed(t, record))
         return -1;
-    writer out = {target, 0, room, 0};
+    writer out = {target, 0, room, 0, NULL};
     extract(t, record[MESSAGE_FIRST], record[MESSAGE_ROUTE], octets, 0, size);
     header given;
     int32_t behind = read_header(&given, octets, size);

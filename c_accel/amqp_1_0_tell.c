@@ -94,14 +94,6 @@ static void put_address(writer *out, leveret_text exchange, leveret_text key)
     put_unreserved(out, key.octets, key.size);
 }
 
-/* A text that is no name of a uuid. */
-static void put_id(writer *out, leveret_text id)
-{
-    if (id.size == 45 && !memcmp(id.octets, "urn:uuid:", 9))
-        out->is_bad = 1;
-    put_text(out, STRING, id.octets, id.size);
-}
-
 /* Fields up to the last one that there is; those before it are null where they are not there. */
 static void put_field(writer *out, int32_t *count, int32_t field)
 {
@@ -116,21 +108,21 @@ void leveret_amqp_1_0_tell(const leveret_told *told, writer *out)
 {
     int32_t place = begin(out), before = place, count = 0;
     if (told->message_uuid.octets)
-        put_field(out, &count, 0), put_octet(out, UUID), put(out, told->message_uuid.octets, told->message_uuid.size);
+        put_field(out, &count, 0), put_octet(out, UUID), put_free(out, told->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
     if (told->user_id.octets)
         put_field(out, &count, 1), put_text(out, BINARY, told->user_id.octets, told->user_id.size);
     if (told->reply_to.octets)
         put_field(out, &count, 4), put_address(out, told->reply_exchange, told->reply_to);
     if (told->correlation_id.octets)
-        put_field(out, &count, 5), put_id(out, told->correlation_id);
+        put_field(out, &count, 5), put_id(out, told->correlation_id.octets, told->correlation_id.size);
     if (told->content_type.octets)
         put_field(out, &count, 6), put_text(out, SYMBOL, told->content_type.octets, told->content_type.size);
     if (told->content_encoding.octets)
         put_field(out, &count, 7), put_text(out, SYMBOL, told->content_encoding.octets, told->content_encoding.size);
     if (told->expiry >= 0)
         put_field(out, &count, 8), put_fixed(out, TIMESTAMP, (uint64_t)told->expiry, 8);
-    if (told->time >= 0)
-        put_field(out, &count, 9), put_fixed(out, TIMESTAMP, (uint64_t)told->time, 8);
+    if (told->time.octets)
+        put_field(out, &count, 9), put_octet(out, TIMESTAMP), put_free(out, told->time.octets, TIME_SIZE, TIME_SIZE, told->fill_milliseconds);
     if (told->app_id.octets)
         put_field(out, &count, 10), put_text(out, STRING, told->app_id.octets, told->app_id.size);
     if (count)

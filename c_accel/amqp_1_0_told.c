@@ -2,7 +2,7 @@
 #include "told.h"
 
 enum { HEADER = 0x70, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION, DATA };
-enum { NULL_CODE = 0x40, UUID_SIZE = 16 };
+enum { NULL_CODE = 0x40 };
 
 /* A value: its letter (told.h; U: a uuid, 0: null), and what it is. */
 typedef struct {
@@ -161,6 +161,18 @@ static void read_application(reader *in, leveret_told *told)
 
 enum { MESSAGE_ID, USER_ID, TO, SUBJECT, REPLY_TO, CORRELATION_ID, CONTENT_TYPE, CONTENT_ENCODING, EXPIRY, CREATION, GROUP_ID, GROUP_SEQUENCE };
 
+static int fill_milliseconds(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int64_t time = (int64_t)long_of(octets);
+    return size == TIME_SIZE && time >= 0 && put_time_of(target, time);
+}
+
+static int fill_seconds(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int64_t time = (int64_t)long_of(octets);
+    return size == TIME_SIZE && time >= 0 && put_time_of(target, time / 1000);
+}
+
 static void read_field(reader *in, int32_t field, const value *given, leveret_told *told)
 {
     leveret_text *const TEXTS[] = {&told->message_id, &told->user_id, NULL, &told->type, &told->reply_to, &told->correlation_id, &told->content_type,
@@ -168,7 +180,9 @@ static void read_field(reader *in, int32_t field, const value *given, leveret_to
     if (field == GROUP_SEQUENCE) {
         told->group = given->number;
     } else if (field == CREATION && given->letter == 'T' && given->number >= 0) {
-        told->time = given->number;
+        told->time = (leveret_text){in->octets + in->at - TIME_SIZE, TIME_SIZE};
+        told->fill_milliseconds = fill_milliseconds;
+        told->fill_seconds = fill_seconds;
     } else if (field == EXPIRY && given->letter == 'T') {
         told->expiry = given->number;
     } else if (given->letter == 'U' && field == MESSAGE_ID) {

@@ -38,6 +38,24 @@ static inline void put_text(writer *out, int32_t code, const uint8_t *octets, in
     put_sized(out, code, octets, size);
 }
 
+/* An id of a message: a text that is no uuid in one. */
+static inline int fill_id(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    int is_other = size == 45 && !memcmp(octets, "urn:uuid:", 9);
+    for (int32_t place = 0; place < size; place++)
+        is_other |= octets[place] == 0 || octets[place] > 127;
+    memcpy(target, octets, (size_t)size);
+    return !is_other;
+}
+
+/* An id of at most 255 octets. */
+static inline void put_id(writer *out, const uint8_t *octets, int32_t size)
+{
+    put_octet(out, STRING);
+    put_octet(out, size);
+    put_free(out, octets, size, size, fill_id);
+}
+
 /* A text of the program's. */
 static inline void put_name(writer *out, const char *name)
 {
@@ -67,6 +85,9 @@ static inline void end(writer *out, int32_t place, int32_t section, int32_t form
         }
         memmove(head + WIDE_HEAD, head + SMALL_HEAD, (size_t)size);
         out->at += WIDE_HEAD - SMALL_HEAD;
+        for (int32_t free = 0; out->free && free < out->free->count; free++)
+            if (out->free->places[free].target >= place)
+                out->free->places[free].target += WIDE_HEAD - SMALL_HEAD;
         put_size(head + 4, size + 4);
         put_size(head + 8, count);
         form += WIDE;

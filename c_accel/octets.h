@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+enum { UUID_SIZE = 16 };
+
 static inline int32_t size_of(const uint8_t *source, int32_t at)
 {
     return source[at] << 16 | source[at + 1] << 8 | source[at + 2];

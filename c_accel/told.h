@@ -4,11 +4,11 @@
 #define LEVERET_TOLD_H
 
 #include "octets.h"
+#include "shapes.h"
 
 #include <stddef.h>
-#include <string.h>
 
-enum { HEADERS_MAX = 32, SHORT_TEXT = 255 };
+enum { HEADERS_MAX = 32, SHORT_TEXT = 255, TIME_SIZE = 8 };
 
 typedef struct {
     const uint8_t *octets; /* NULL: there is none */
@@ -36,12 +36,14 @@ typedef struct {
     leveret_text type;
     leveret_text user_id;
     leveret_text app_id;
+    leveret_text time; /* TIME_SIZE octets; what they become, in so many octets: milliseconds, or seconds, since 1970 */
+    leveret_fill fill_milliseconds;
+    leveret_fill fill_seconds;
     int32_t is_address;
     int32_t delivery_mode; /* -1: none, as the following */
     int32_t priority;
     int64_t ttl;     /* milliseconds */
-    int64_t time;    /* milliseconds since 1970 */
-    int64_t expiry;  /* the same */
+    int64_t expiry;  /* milliseconds since 1970 */
     int64_t group;   /* group-sequence of 1.0 */
     int32_t header_count;
     leveret_told_header headers[HEADERS_MAX];
@@ -51,12 +53,27 @@ static inline void tell_nothing(leveret_told *told)
 {
     memset(told, 0, offsetof(leveret_told, headers));
     told->delivery_mode = told->priority = -1;
-    told->ttl = told->time = told->expiry = told->group = -1;
+    told->ttl = told->expiry = told->group = -1;
 }
 
 static inline uint64_t long_of(const uint8_t *octets)
 {
     return (uint64_t)word_of(octets, 0) << 32 | word_of(octets, 4);
+}
+
+static inline int put_time_of(uint8_t *target, int64_t time)
+{
+    put_size(target, (int32_t)(time >> 32));
+    put_size(target + 4, (int32_t)(uint32_t)time);
+    return 1;
+}
+
+/* The milliseconds of a time of class basic, in seconds. */
+static inline int fill_milliseconds_of_seconds(uint8_t *target, const uint8_t *octets, int32_t size)
+{
+    if (size != TIME_SIZE || octets[0] || octets[1] > 0x1F) /* they may not fit */
+        return 0;
+    return put_time_of(target, (int64_t)long_of(octets) * 1000);
 }
 
 static inline int is_text(leveret_text text, const char *name)
@@ -87,30 +104,16 @@ static inline leveret_told_header *next_header(leveret_told *told, leveret_text 
     return header;
 }
 
-/* What was made last of a message's octets, and of `facts` beside them: messages with equal properties are converted once, one behind the other. */
-enum { LAST_KEY_MAX = 1024, LAST_MADE_MAX = 1536, LAST_FACTS = 6 };
-typedef struct {
-    int32_t facts[LAST_FACTS];
-    int32_t key_size;
-    int32_t size; /* 0: nothing */
-    uint8_t key[LAST_KEY_MAX];
-    uint8_t made[LAST_MADE_MAX];
-} leveret_last;
-
-static inline int is_last(const leveret_last *last, const int32_t *facts, const uint8_t *key, int32_t key_size)
+/* Octets at the end of sections of 1.0 that are `body`, the size of a body part that is all payload: 0: they are not known to be. What stands before
+ * them is read alike for each such size. */
+static inline int32_t body_size_octets(const uint8_t *octets, int32_t size, int32_t body)
 {
-    return last->size && last->key_size == key_size && !memcmp(last->facts, facts, sizeof last->facts) && !memcmp(last->key, key, (size_t)key_size);
-}
-
-static inline void keep_last(leveret_last *last, const int32_t *facts, const uint8_t *key, int32_t key_size, const uint8_t *made, int32_t size)
-{
-    if (key_size > LAST_KEY_MAX || size <= 0 || size > LAST_MADE_MAX)
-        return;
-    memcpy(last->facts, facts, sizeof last->facts);
-    memcpy(last->key, key, (size_t)key_size);
-    memcpy(last->made, made, (size_t)size);
-    last->key_size = key_size;
-    last->size = size;
+    static const uint8_t DATA[3] = {0, 0x53, 0x75};
+    if (body > 0 && body < 256 && size >= 5 && octets[size - 2] == 0xA0 && octets[size - 1] == body && !memcmp(octets + size - 5, DATA, sizeof DATA))
+        return 1;
+    if (body > 0 && size >= 8 && octets[size - 5] == 0xB0 && word_of(octets, size - 4) == (uint32_t)body && !memcmp(octets + size - 8, DATA, sizeof DATA))
+        return 4;
+    return 0;
 }
 
 /* Read a header segment of 0-10, of `size` octets: 0, or -1. */
@@ -122,11 +125,12 @@ int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body,
 /* Read properties of class basic, of `size` octets: 0, or -1. */
 int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told *told);
 
-/* Write a header segment of 0-10 in target[0:room], with `route`, two short strings, as exchange and routing key: how many octets, or -1. Of `told` its
- * delivery_mode, priority and ttl are what the message's record says. */
-int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room);
+/* Write a header segment of 0-10 in target[0:room], with `route`, two short strings, as exchange and routing key: how many octets, or -1, and in `free`
+ * the fields that vary. Of `told` its delivery_mode, priority and ttl are what the message's record says. */
+int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
+                               leveret_places *free);
 
-/* Write the properties of class basic in target[0:room]: how many octets, or -1. */
-int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room);
+/* Write the properties of class basic in target[0:room]: how many octets, or -1, and in `free` the fields that vary. */
+int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room, leveret_places *free);
 
 #endif
