@@ -289,6 +289,8 @@ class Connection:
                 self.broker.inform("%s: %s" % (self.name, strangers.told(first, self.families)), True)
             self.send.write(self.families[0].header)
             self.end()
+            if self.send.start == self.send.end:  # a family without a header: nothing is sent that it would wait for
+                self.step("drained")
             return False
         session = self.session = family.protocol(self)
         self.session_process, self.session_room, self.session_tick = session.process, session.room, session.tick  # made once: each is heap

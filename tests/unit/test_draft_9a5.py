@@ -1,6 +1,6 @@
 """AMQP/Fast 0.9a5: golden octets out of the figures of its text first, then a client of tests/unit/draft_peer.py and the broker."""
 
-from draft_peer import END, Peer9a5, bits, long, longlong, octet, short, word
+from draft_peer import END, Peer9a5, Peer9r1, bits, long, longlong, octet, short, word
 from peer import Peer, content, new_broker
 
 from leveret.core.amqp_0_9.drafts.frames import Frames9a5
@@ -37,10 +37,16 @@ def test_connection_start_and_tune():
 
 
 def test_another_header_is_answered_with_nothing():
-    """ "it MUST close the socket without sending any response"."""
-    peer = Peer9a5(log_in=False)
-    peer.give(b"AMQP\x01\x01\x00\x0b")
-    assert peer.inbox == b"" and peer.connection.ending
+    """ "Protocol and Version": "it MUST close the socket without sending any response"; "MUST NOT ban or delay a client that requests an
+    unsupported protocol version"."""
+    broker = new_broker(login_failure_max=1)
+    for octets in (b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x01\x01\x00", b"HTTP / "):
+        peer = Peer9a5(broker, log_in=False)
+        peer.connection.address = "10.0.0.1"
+        peer.give(octets)
+        assert peer.inbox == b"" and peer.connection.closed, "at once, not when the peer has had its time to read"
+        assert len(peer.connection.pending()) == 0 and not broker.failures.refuses("10.0.0.1")
+    Peer9a5(broker).queue()
 
 
 def test_the_published_versions_are_served_on_the_same_listener():
@@ -240,6 +246,29 @@ def test_flow_pauses():
     assert peer.heard() == []
     peer.say(1, 2, 3, bits(0))
     assert [kind for kind, _, _ in peer.heard()] == [1, 2, 3]
+
+
+def test_a_publisher_that_finds_no_room_is_told_by_channel_flow():
+    """ "Message Persistence": "SHOULD use the Channel.Flow method to slow or stop a producer"; the flag is flow-pause in 0.9a5, active in
+    0.9r1."""
+    for class_, paused in ((Peer9a5, 1), (Peer9r1, 0)):
+        broker = new_broker()
+        peer, modern = class_(broker), Peer(broker)
+        modern.declare("q", arguments={"x-max-length": 1, "x-overflow": "block"})
+        modern.ask("queue_bind", "queue_bind_ok", 0, "q", "amq.direct", "k", False, {})
+        peer.open(2)
+        peer.publish(b"1")
+        peer.publish(b"2")
+        assert peer.heard() == [] and not peer.connection.reading
+        told = [(1, number, peer.ids(2, 3) + bits(paused)) for number in (1, 2)]
+        for _ in range(5):
+            broker.now += 100
+            peer.connection.tick(broker.now)
+        assert sorted(peer.heard()) == told and broker.counters["blocked"] == 1
+        modern.ask("queue_purge", "queue_purge_ok", 0, "q", False)
+        broker.run()
+        assert sorted(peer.heard()) == [(1, number, peer.ids(2, 3) + bits(1 - paused)) for number in (1, 2)]
+        assert broker.queues["q"].message_count() == 1
 
 
 def test_prefetch_of_a_consumer():

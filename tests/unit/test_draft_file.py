@@ -63,10 +63,10 @@ def publish(peer, identifier, key="k", mandatory=0):
 
 
 def consume(peer, class_id=FILE, size=0, count=0, no_ack=0, rate=0):
-    """file.consume or stream.consume."""
+    """file.consume, stream.consume or (7) jms.consume."""
     name = (short("") if is_5(peer) else b"") + short("q")
     window = (word if is_5(peer) else long)(size) + word(count)
-    more = bits(0, no_ack, 0) if class_id == FILE else long(rate) + bits(0, 0)
+    more = long(rate) + bits(0, 0) if class_id == STREAM else bits(0, no_ack, 0)
     peer.say(1, class_id, 1, peer.ticket, name, window, more)
     found = peer.heard()
     assert found[0][2][:4] == peer.ids(class_id, 2), found
@@ -251,6 +251,17 @@ def test_a_packet_goes_in_and_out():
         assert head[2] == peer.number(STREAM) + peer.number(0) + longlong(5) + stream_properties(peer)
         assert body == (3, 1, b"hello") and peer.broker.queues["q"].message_count() == 0
         assert peer.ask(STREAM, 3, word(1)) == b""
+
+
+def test_a_stream_is_not_shared():
+    """0.9a5, "The Stream Operational Model": "Streamed data sent to a queue cannot be shared between multiple consumers": 403."""
+    for first, second in ((STREAM, STREAM), (STREAM, 7), (7, STREAM)):
+        peer = started(Peer9a5)
+        other = Peer9a5(peer.broker)
+        assert consume(peer, first) == word(1)
+        fields = word(0) + word(0) + (long(0) if second == STREAM else b"") + bits(0, 0, 0)
+        other.say(1, second, 1, other.ticket, short(""), short("q"), fields)
+        assert other.closed(403) == (second, 1)
 
 
 def test_a_consumer_says_the_rate_at_which_data_is_wanted():

@@ -65,9 +65,12 @@ def stream_consume(session, channel, arguments):
     session.tags = int(arguments[2])
 
 
-def check_path(session, path):
-    """Raise invalid-path for the path of a connection.open that is none here."""
+def begin(session, path):
+    """What both drafts do at connection.open: every client understands to be held (`flow`). Raises invalid-path for a path that is none
+    here."""
     broker = session.broker
+    session.capabilities = dict(session.capabilities)
+    session.capabilities["connection.blocked"] = True
     if session.state == "opening" and path != broker.virtual_host and path not in broker.virtual_host_aliases:
         raise ProtocolError("invalid-path", "vhost %s not found" % path[:80], True)
 
@@ -94,6 +97,18 @@ def as_it_is(name):
 def named(name):
     """The function of an answer that has the same arguments under this name."""
     return lambda session, arguments: (name, arguments)
+
+
+def flow(flag):
+    """The function that says a stop of publishes, or its end, by a channel.flow with this flag on each open channel: "SHOULD use the
+    Channel.Flow method to slow or stop a producer" (0.9a5, "Message Persistence")."""
+
+    def told(session, arguments):
+        for number in session.channels:
+            if session.channels[number].state not in ("closed", "closing"):
+                session.write(session.method_out(number, "channel_flow", (flag,)))
+
+    return told
 
 
 def unsent(session, arguments):

@@ -145,7 +145,7 @@ def tune_ok(session, number, arguments):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.client_id = arguments
-    methods.check_path(session, path)
+    methods.begin(session, path)
     if session.frame_max:
         session.frame_size_max = min(session.frame_size_max, session.frame_max)
     return "connection_open", (path, "", False)
@@ -279,12 +279,13 @@ def consume_file(session, number, arguments):
 
 
 def consume_stream(session, number, arguments):
-    """stream.consume; nothing of it is acknowledged, so its window has nothing to count."""
-    ticket, namespace, name, _, _, rate, _, exclusive = arguments
+    """stream.consume; nothing of it is acknowledged, so its window has nothing to count. "Streamed data sent to a queue cannot be shared
+    between multiple consumers" ("The Stream Operational Model"): it is alone with its queue, whether it asks for that or not."""
+    ticket, namespace, name, _, _, rate = arguments[:6]
     tickets.check(session, ticket, "read")
     channel = session.channels[number]
     channel.source = namespace, name
-    return session.consumed(channel, whole_name(namespace, name), STREAM, True, rate, exclusive)
+    return session.consumed(channel, whole_name(namespace, name), STREAM, True, rate, True)
 
 
 def consumed(session, channel, arguments):
@@ -397,6 +398,8 @@ Session09a5.METHODS_OUT = {
     "channel_close": lambda session, arguments: ("channel_close", closed(session, arguments)),
     "channel_open_ok": lambda session, arguments: ("channel_open_ok", ()),
     "channel_flow_ok": unsent,
+    "connection_blocked": methods.flow(True),
+    "connection_unblocked": methods.flow(False),
     "exchange_declare_ok": named("exchange_assert_ok"),
     "queue_declare_ok": queue_declare_ok,
     "queue_bind_ok": named("queue_register_ok"),

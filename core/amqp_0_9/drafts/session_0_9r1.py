@@ -68,7 +68,7 @@ class Session09r1(Draft):
 def open_(session, number, arguments):
     """connection.open."""
     path, session.context = arguments
-    methods.check_path(session, path)
+    methods.begin(session, path)
     return "connection_open", (path, "", False)
 
 
@@ -246,6 +246,8 @@ Session09r1.METHODS_OUT = {
     "channel_close": lambda session, arguments: ("channel_close", closed(session, arguments)),
     "channel_open_ok": lambda session, arguments: ("channel_open_ok", ()),
     "channel_flow_ok": unsent,
+    "connection_blocked": methods.flow(False),
+    "connection_unblocked": methods.flow(True),
     "basic_consume_ok": answer("_consume_ok", True),
     "basic_cancel_ok": answer("_cancel_ok"),
     "basic_get_empty": answer("_get_empty"),
