@@ -1,14 +1,14 @@
-"""core/SPEC.md has a row for each class of AMQP 0-8, 0-9 and the drafts, with a test that is there for each version that has it."""
+"""core/SPEC.md has a row for each class of AMQP 0-8, 0-9, 0-9-1 and the drafts, with a test that is there for each version that has it."""
 
 import os
 import re
 
-from leveret.core.amqp_0_9 import method, spec_0_8, spec_0_9
+from leveret.core.amqp_0_9 import method, spec_0_8, spec_0_9, spec_0_9_1
 from leveret.core.amqp_0_9.drafts import spec_0_9a5, spec_0_9r1
 
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-HEADING = "### Classes of AMQP 0-8, 0-9, 0.9a5 and 0.9r1, one by one"
-COLUMNS = ((spec_0_8, spec_0_9), (spec_0_9a5,), (spec_0_9r1,))
+HEADING = "### Classes of AMQP 0-8, 0-9, 0-9-1, 0.9a5 and 0.9r1, one by one"
+COLUMNS = ((spec_0_8, spec_0_9), (spec_0_9_1,), (spec_0_9a5,), (spec_0_9r1,))
 
 
 def rows():
