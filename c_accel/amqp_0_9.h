@@ -93,9 +93,13 @@ typedef struct {
     int32_t frame_size_max;
     int32_t user;
     int32_t descriptor;
-    int32_t got;     /* octets; -1: none now; 0: the peer is gone */
-    int32_t at;      /* so many of them are processed */
-    int32_t counted; /* of the channels that have confirms to write the first, as STATE_COUNTED_HEAD */
+    int32_t transaction; /* a channel whose transaction keeps nothing: C may commit what comes in whole; -1: there is none */
+    int32_t got;         /* octets; -1: none now; 0: the peer is gone */
+    int32_t at;          /* so many of them are processed */
+    int32_t counted;     /* of the channels that have confirms to write the first, as STATE_COUNTED_HEAD */
+    int32_t commits;     /* of `transaction`, to be answered */
+    int32_t kept;        /* the first content that a transaction keeps from now on, as STATE_KEPT_HEAD, and its channel */
+    int32_t kept_channel;
 } leveret_amqp_0_9_ready;
 
 /* Read and process once for each row, with a turn's `effort` each. What is to be logged is in the state then, of all of them. */

@@ -7,6 +7,7 @@
 enum { HEAD = 7, OVERHEAD = 8, END_OCTET = 0xCE }; /* octets before a payload, and with the one behind it */
 enum { METHOD = 1, HEADER = 2, BODY = 3 }; /* types of frames */
 enum { CLASS_BASIC = 60, BASIC_PUBLISH = 40, BASIC_GET = 70, BASIC_ACK = 80, BASIC_REJECT = 90, BASIC_NACK = 120 };
+enum { CLASS_TX = 90, TX_COMMIT = 20, COMMIT_SIZE = 12 }; /* tx.commit has no arguments */
 
 static inline void put_frame(uint8_t *target, int32_t type, int32_t channel_number, int32_t size)
 {

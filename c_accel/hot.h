@@ -283,6 +283,10 @@ int32_t leveret_drop_window(const leveret_tables *t, int32_t entry, int32_t coun
 
 /* What a method does to all messages of a queue, or to all deliveries of a channel: see core/broker/engine.py, Plain. */
 int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t message);
+
+/* Publish all contents of STATE_KEPT_HEAD, which are all that the transaction of a channel keeps, or none: false, where core/broker/transaction.py is to
+ * see to it. */
+int32_t leveret_commit_kept(const leveret_tables *t, int32_t channel);
 void leveret_purge(const leveret_tables *t, int32_t queue, int32_t most);
 int32_t leveret_expire(const leveret_tables *t, int32_t queue);
 void leveret_disown(const leveret_tables *t, int32_t channel, int32_t consumer);

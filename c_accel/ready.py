@@ -5,6 +5,7 @@ That is for connections of 0-9-1 of which nothing is under way: no frame or cont
 are, each time; and what C cannot process is Python's, from its first octet. The log gets the messages of one call together, in their order.
 """
 
+from leveret.core.amqp_0_9 import verbs
 from leveret.core.amqp_0_9.session import Session
 from leveret.core.broker.promises import NEEDS
 from leveret.core.memory import layout
@@ -24,6 +25,7 @@ class Ready:
         self.outputs = ffi.new("leveret_output *[]", MOST)
         self.descriptors = ffi.new("int32_t[]", MOST)
         self.added = []  # (slot, connection) of each row
+        self.promised = None  # the number of the log up to which the commits of this call are, once one of them is to be answered
         self.moved = False  # octets were sent
 
     def add(self, slot, connection, descriptor):
@@ -50,6 +52,7 @@ class Ready:
         row.frame_size_max = session.frame_size_max
         row.user = connection.user.number
         row.descriptor = descriptor
+        row.transaction = empty_transaction(session)
         self.added.append((slot, connection))
         return True
 
@@ -61,10 +64,11 @@ class Ready:
             return (), ()
         tables, journal = self.broker.tables, self.broker.journal
         state = tables.state
-        state[layout.STATE_KEEP] = 0
+        state[layout.STATE_KEEP] = tables.transactions_left
         state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * self.rows[0].size)
         lib.leveret_amqp_0_9_read_ready(self.engine.pointers, self.rows, len(added), self.engine.effort)
         failure = self.log_pushed(journal) if state[layout.STATE_LOGGED_HEAD] != layout.NONE else None
+        self.promised = None
         left, full, rest = [], [], []
         for place, (slot, connection) in enumerate(added):
             row = self.rows[place]
@@ -94,19 +98,35 @@ class Ready:
         """C has read: have Python know it; true when there is nothing left to process. `failure`: of the log."""
         session, receive = connection.session, connection.receive
         connection.last_received = self.broker.now
-        got, at, counted = row.got, row.at, row.counted
+        got, at, counted, commits = row.got, row.at, row.counted, row.commits
         receive.start, receive.end = (0, 0) if at == got else (at, got)
+        if row.kept >= 0:
+            session.keep(row.kept, row.kept_channel)
         try:
             if counted >= 0:
                 session.counted(self.broker.tables, counted)
             if failure is not None and at:
                 raise failure
+            if commits:
+                self.answer_commits(session, row.transaction, commits)
         except Exception as error:  # an error of ours ends this connection alone
             connection.broke(error)
             return False
         if at == got and counted >= 0 and not self.waits_for_log(session):
             connection.guarded(session.flush)
         return at == got
+
+    def answer_commits(self, session, handle, count):
+        """C has made so many commits on a channel."""
+        channel = session.channels[self.broker.tables.channels[handle + layout.CHANNEL_NUMBER]]
+        journal = self.broker.journal
+        self.broker.counters["commits"] += count
+        if journal is not None:
+            if self.promised is None:
+                self.promised = journal.promise()
+            session.promise(self.promised)
+        for _ in range(count):
+            verbs.committed(session, channel)
 
     def waits_for_log(self, session):
         """True where all that a session has to write are confirms of one channel that wait for the log: the journal resumes it."""
@@ -166,6 +186,14 @@ class Ready:
             and output.fed == layout.NONE
             and is_calm(connection, session.receive)
         )
+
+
+def empty_transaction(session):
+    """The record of a channel with a transaction that keeps nothing, or NONE."""
+    for channel in session.channels.values():
+        if channel.transaction is not None and not channel.transaction.count:
+            return channel.handle
+    return layout.NONE
 
 
 def is_calm(connection, receive):

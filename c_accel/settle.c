@@ -362,14 +362,17 @@ int32_t leveret_reach(const leveret_tables *t, int32_t channel, int32_t tag, int
     return last;
 }
 
+static int32_t kept_route(const leveret_tables *t, const int32_t *record)
+{
+    int32_t size = record[MESSAGE_ROUTE];
+    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)t->state[STATE_BLOCK_SIZE];
+    return size > t->state[STATE_BLOCK_SIZE] ? -1 : find_route(t, octets, 0, size);
+}
+
 int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t message)
 {
     int32_t *record = t->messages + message, *state = t->state;
-    int32_t size = record[MESSAGE_ROUTE];
-    if (size > state[STATE_BLOCK_SIZE])
-        return 0;
-    const uint8_t *octets = t->arena + (size_t)record[MESSAGE_FIRST] * (size_t)state[STATE_BLOCK_SIZE];
-    int32_t slot = find_route(t, octets, 0, size);
+    int32_t slot = kept_route(t, record);
     if (slot < 0)
         return 0;
     state[STATE_KIND] = record[MESSAGE_KIND];
@@ -385,4 +388,69 @@ int32_t leveret_publish_kept(const leveret_tables *t, int32_t channel, int32_t m
         record[MESSAGE_REFERENCES] -= 1;
     }
     return t->routes[slot + ROUTE_COUNT];
+}
+
+/* What the contents of a transaction take together. */
+typedef struct {
+    int32_t count;
+    int32_t places; /* in queues */
+    int32_t blocks;
+    int32_t octets; /* of the log */
+} taking;
+
+/* Sum up what the contents from `message` on take: 0 where a queue of theirs may drop or refuse some, or keeps them beyond memory. */
+static int32_t sum_up(const leveret_tables *t, int32_t message, taking *sum)
+{
+    for (; message >= 0; message = t->messages[message + MESSAGE_SEGMENT] - 1) {
+        const int32_t *record = t->messages + message;
+        int32_t slot = kept_route(t, record);
+        if (slot < 0)
+            return 0;
+        const int32_t *target = t->route_targets + t->routes[slot + ROUTE_TARGETS];
+        int32_t places = t->routes[slot + ROUTE_COUNT];
+        for (int32_t left = places; left > 0; left--, target++)
+            if (t->queues[*target + QUEUE_PLAIN] == PLAIN_PAGED
+                || t->queues[*target + QUEUE_LIMITS] & (LIMIT_DROPS | LIMIT_REFUSES | LIMIT_LATEST | LIMIT_REMEMBERS))
+                return 0;
+        sum->count += 1;
+        sum->places += places;
+        sum->blocks += record[MESSAGE_BLOCKS];
+        sum->octets += record[MESSAGE_BLOCKS] * t->state[STATE_BLOCK_SIZE] + PLACE_SIZE * places;
+    }
+    return 1;
+}
+
+/* Whether each of the contents from `message` on may be published, also behind all others: they are asked with the pools as they are then, less what
+ * the queues hold more then (a share is at most four times what is left, so once more what they take is enough). */
+static int32_t may_commit(const leveret_tables *t, int32_t message, const taking *sum)
+{
+    int32_t *state = t->state, may = 1;
+    state[POOL_ENTRIES + 2] -= 2 * sum->places;
+    state[POOL_MESSAGES + 2] -= sum->places;
+    state[POOL_BLOCKS + 2] -= 2 * sum->blocks;
+    state[STATE_LOGGED_OCTETS] += sum->octets;
+    for (; may && message >= 0; message = t->messages[message + MESSAGE_SEGMENT] - 1)
+        may = leveret_publish_kept(t, NONE, message) > 0;
+    state[POOL_ENTRIES + 2] += 2 * sum->places;
+    state[POOL_MESSAGES + 2] += sum->places;
+    state[POOL_BLOCKS + 2] += 2 * sum->blocks;
+    state[STATE_LOGGED_OCTETS] -= sum->octets;
+    return may;
+}
+
+int32_t leveret_commit_kept(const leveret_tables *t, int32_t channel)
+{
+    int32_t *state = t->state, message = state[STATE_KEPT_HEAD];
+    taking sum = {0, 0, 0, 0};
+    if (message < 0 || !sum_up(t, message, &sum) || !may_commit(t, message, &sum))
+        return 0;
+    while (message >= 0) {
+        int32_t next = t->messages[message + MESSAGE_SEGMENT] - 1;
+        t->messages[message + MESSAGE_SEGMENT] = 0;
+        leveret_publish_kept(t, channel, message);
+        message = next;
+    }
+    state[STATE_KEPT_HEAD] = -1;
+    state[STATE_KEEP] += sum.count;
+    return 1;
 }

@@ -188,23 +188,9 @@ class Session(Sending):
             receive.start = state[layout.STATE_AT]
         finally:
             message = state[layout.STATE_KEPT_HEAD]
-            if message != layout.NONE:  # contents that a transaction keeps; one that it cannot keep is nobody's
+            if message != layout.NONE:
                 state[layout.STATE_KEPT_HEAD] = layout.NONE
-                channel = self.channels[tables.channels[state[layout.STATE_KEPT_CHANNEL] + layout.CHANNEL_NUMBER]]
-                failure = None
-                while message != layout.NONE:
-                    kept, message = message, tables.messages[message + layout.MESSAGE_SEGMENT] - 1
-                    tables.messages[kept + layout.MESSAGE_SEGMENT] = 0
-                    try:
-                        if failure is not None:
-                            tables.release(kept)
-                        else:
-                            channel.transaction.add(kept, b"", None)
-                    except Exception as error:  # ours: the connection ends, and with it the transaction
-                        failure = error
-                        tables.release(kept)
-                if failure is not None:
-                    self.connection.broke(failure)
+                self.keep(message, state[layout.STATE_KEPT_CHANNEL])
         logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
         try:
             if logged:
@@ -222,6 +208,26 @@ class Session(Sending):
         self.incomplete = answer == layout.INCOMPLETE and 0 < available < receive.size
         self.waiting = False
         return None if logged and answer == layout.ASK else answer == layout.INCOMPLETE and available < receive.size
+
+    def keep(self, message, handle):
+        """The engine has read contents, this one and those behind it, that the transaction of a channel is to keep; one that it cannot keep
+        is nobody's."""
+        tables = self.broker.tables
+        channel = self.channels[tables.channels[handle + layout.CHANNEL_NUMBER]]
+        failure = None
+        while message != layout.NONE:
+            kept, message = message, tables.messages[message + layout.MESSAGE_SEGMENT] - 1
+            tables.messages[kept + layout.MESSAGE_SEGMENT] = 0
+            try:
+                if failure is not None:
+                    tables.release(kept)
+                else:
+                    channel.transaction.add(kept, b"", None)
+            except Exception as error:  # ours: the connection ends, and with it the transaction
+                failure = error
+                tables.release(kept)
+        if failure is not None:
+            self.connection.broke(failure)
 
     def process_part(self):
         """Process the octets of an incomplete content, which has not continued for a while."""

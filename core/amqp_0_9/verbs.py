@@ -442,9 +442,14 @@ def tx_commit(session, channel, arguments):
     if not transactional(channel).commit(channel):
         return False
     promise(session, None)
+    committed(session, channel)
+    return True
+
+
+def committed(session, channel):
+    """A commit has taken effect: answer it."""
     session.flush()  # what is returned goes before commit-ok
     session.reply(channel.number, "tx_commit_ok", ())
-    return True
 
 
 def tx_rollback(session, channel, arguments):

@@ -20,13 +20,17 @@ from leveret.core.recovery.opening import make_durable
 pytestmark = pytest.mark.skipif(c_accel.lib is None, reason="a C compiler is not installed")
 COUNT = 5
 PERSISTENT = {"delivery_mode": 2}
+TRANSACTIONS = ("tx_select",)
+COMMIT, ROLLBACK = encoded("tx_commit", 1), encoded("tx_rollback", 1)
 
 
 class Many(World):
-    """A broker in C, with or without a log, and COUNT clients in confirm mode whose queue is "q". `together`: small turns are taken so."""
+    """A broker in C, with or without a log, and COUNT clients in confirm mode, or in that of `mode`, whose queue is "q". `together`: small
+    turns are taken so."""
 
-    def __init__(self, durable=False, together=True):
+    def __init__(self, durable=False, together=True, mode=("confirm_select", False)):
         World.__init__(self, c_accel.Engine)
+        self.mode = mode
         self.store = SlowStore()
         if durable:
             make_durable(self.broker, self.store, "each", 100, 65536, 1 << 20, 1 << 24)
@@ -36,10 +40,10 @@ class Many(World):
     def __enter__(self):
         self.many = [self.client() for _ in range(COUNT)]
         for client in self.many:
-            client.ask(encoded("confirm_select", 1, False), "confirm_select_ok")
+            client.ask(encoded(self.mode[0], 1, *self.mode[1:]), self.mode[0] + "_ok")
         self.many[0].ask(encoded("queue_declare", 1, 0, "q", False, True, False, False, False, {}), "queue_declare_ok")
         for client in self.many:  # the first publish of each has its route looked up
-            client.todo = content(1, "", "q", b"first", PERSISTENT)
+            client.todo = content(1, "", "q", b"first", PERSISTENT) + (COMMIT if self.mode == TRANSACTIONS else b"")
         self.until(lambda: all(client.found for client in self.many), self.many)
         for client in self.many:
             client.found = []
@@ -53,7 +57,7 @@ class Many(World):
 
     def settle(self):
         """Step until nothing more comes of what was sent."""
-        for _ in range(4):
+        for _ in range(8):
             self.loop.step(0)
             arrived([self.loop.streams[slot].pollable for slot in self.loop.used])
 
@@ -107,6 +111,67 @@ def test_confirms_wait_for_the_sync_and_one_sync_is_for_all(by_python):
         world.loop.step(1)
         assert world.names() == [["basic_ack"]] * COUNT
         assert world.broker.journal.log.counters["log_syncs"] == syncs + 1 and not by_python
+
+
+def test_commits_of_several_connections_are_made_in_one_call_and_have_one_sync(by_python):
+    """Section 1.9.2.3, for transactions whose frames have all come: their sessions see none of them."""
+    with Many(durable=True, mode=TRANSACTIONS) as world:
+        del by_python[:]
+        syncs, commits = world.broker.journal.log.counters["log_syncs"], world.broker.counters["commits"]
+        world.store.stalls = True
+        world.tell(*[content(1, "", "q", b"x", PERSISTENT) * 3 + COMMIT] * COUNT)
+        for _ in range(3):
+            world.loop.step(1)
+        assert world.names() == [[]] * COUNT and world.ready("q") == 4 * COUNT
+        assert world.broker.counters["commits"] == commits + COUNT
+        world.store.stalls = False
+        world.until(lambda: world.broker.journal.log.counters["log_syncs"] > syncs and not world.broker.journal.log.is_busy())
+        world.loop.step(1)
+        assert world.names() == [["tx_commit_ok"]] * COUNT
+        assert world.broker.journal.log.counters["log_syncs"] == syncs + 1 and not by_python
+        assert world.broker.tables.transactions_left == world.broker.limits.transaction_count_max
+
+
+def test_a_transaction_of_which_a_part_has_come_is_kept_by_its_session():
+    """Section 1.9.2.3 and 1.9.2.5: the commit is of both parts, a rollback of what came before it."""
+    with Many(mode=TRANSACTIONS) as world:
+        publish = content(1, "", "q", b"x")
+        world.tell(publish * 2, publish + ROLLBACK + publish + COMMIT, publish + COMMIT + publish * 2 + COMMIT, b"", publish[:9])
+        world.settle()
+        assert world.names() == [[], ["tx_rollback_ok", "tx_commit_ok"], ["tx_commit_ok", "tx_commit_ok"], [], []]
+        assert world.ready("q") == COUNT + 4
+        world.tell(publish + COMMIT, b"", b"", COMMIT, publish[9:] + COMMIT)
+        world.settle()
+        assert world.names() == [["tx_commit_ok"], [], [], ["tx_commit_ok"], ["tx_commit_ok"]]
+        assert world.ready("q") == COUNT + 8
+
+
+@pytest.mark.parametrize("arguments", ({"x-max-length": 2}, {"x-max-length": 2, "x-overflow": "reject-publish"}, {"x-deduplication": 5}))
+def test_a_queue_that_may_drop_or_refuse_has_its_commits_made_message_by_message(arguments, by_python):
+    with Many(mode=TRANSACTIONS) as world:
+        client = world.many[0]
+        client.ask(encoded("queue_declare", 1, 0, "few", False, False, False, False, False, arguments), "queue_declare_ok")
+        for count in (1, 2, 3):
+            del by_python[:]
+            client.ask(content(1, "", "few", b"x") * count + COMMIT, "tx_commit_ok")
+            assert by_python
+        assert world.ready("few") == (6 if "x-deduplication" in arguments else 2)
+        Steps(1).end(world.broker)
+
+
+def test_a_commit_without_room_for_all_of_it_is_not_made_in_parts():
+    """No queue has a message of a transaction before there is room for its last."""
+    with Many(mode=TRANSACTIONS) as world:
+        state, publish = world.broker.tables.state, content(1, "", "q", b"x")
+        left = state[layout.POOL_ENTRIES + 2]
+        state[layout.POOL_ENTRIES + 2] = 4
+        world.tell(publish * 5 + COMMIT, b"", b"", b"", b"")
+        world.settle()
+        assert world.names() == [[]] * COUNT and world.ready("q") == COUNT
+        state[layout.POOL_ENTRIES + 2] = left
+        world.until(lambda: world.ready("q") == COUNT + 5)
+        world.settle()
+        assert world.names()[0] == ["tx_commit_ok"]
 
 
 def test_what_the_log_does_not_take_no_queue_keeps_and_only_those_who_sent_it_end(monkeypatch):
@@ -197,15 +262,22 @@ def a_step(random_):
     return encoded("queue_declare", 1, 0, "q", False, True, False, False, False, {})
 
 
+def a_part_of_a_transaction(random_):
+    """What one client says in a transaction: mostly what ends one."""
+    kind = random_.randrange(8)
+    return a_step(random_) if kind < 3 else ROLLBACK if kind == 3 else content(1, "", "q", b"b" * kind, PERSISTENT) * kind + COMMIT
+
+
 @pytest.mark.parametrize("durable", (False, True))
-def test_together_and_one_after_the_other_come_to_the_same(durable):
+@pytest.mark.parametrize("mode, step", ((("confirm_select", False), a_step), (TRANSACTIONS, a_part_of_a_transaction)))
+def test_together_and_one_after_the_other_come_to_the_same(durable, mode, step):
     """One client at a time says something, in pieces: both brokers have the same tables, octets and log behind each step."""
     for seed in range(max(SEEDS // 16, 1)):
         random_ = random.Random(seed)
-        with Many(durable, True) as together, Many(durable, False) as apart:
+        with Many(durable, True, mode) as together, Many(durable, False, mode) as apart:
             for _ in range(60):
                 client = random_.randrange(COUNT)
-                octets = b"".join(a_step(random_) for _ in range(random_.choice((1, 1, 3))))
+                octets = b"".join(step(random_) for _ in range(random_.choice((1, 1, 3))))
                 cut = random_.choice((len(octets), random_.randrange(len(octets) + 1)))
                 for world in (together, apart):
                     for part in filter(None, (octets[:cut], octets[cut:])):
@@ -216,6 +288,7 @@ def test_together_and_one_after_the_other_come_to_the_same(durable):
                         each.move()
                 assert [each.found for each in together.many] == [each.found for each in apart.many]
                 assert shown(together) == shown(apart)
+                assert together.broker.counters["commits"] == apart.broker.counters["commits"]
             if durable:
                 logs = [world.broker.journal.log for world in (together, apart)]
                 assert (
