@@ -11,9 +11,13 @@ from ..broker.publish import find_route, settle_all
 from ..memory.hot import activate
 from ..memory.hot_quicker import store
 from ..memory.layout import *
+from ..shim import pattern
 from .hot_in import header_end, ingest_disposition, ingest_transfer
 from .hot_in import settle_range as plain_settle_range
 from .link_layout import *
+
+if False:  # for the type checker alone
+    from typing import Any
 
 _uint = Struct(">I").unpack_from
 _frame = Struct(">IHHHB").unpack_from  # size, doff and type, channel; the constructor of a descriptor, its code
@@ -24,6 +28,8 @@ _TAG_MAX = 32
 _STRINGS = 0x143D  # places of properties (section 3.2.4) that may be a string, as bits
 _ASCII = bytes(range(128))
 _KNOWN_MAX = 64
+_tests: dict = {}  # section and count of values -> see _usual
+_looks: dict = {}  # form of struct -> its function
 _known: dict = {}  # the octets behind a delivery-tag -> 1 settled, 0 not settled, -1 they are not as usual
 
 # Octets of a value by its constructor; 0: it has a size of its own in the next octet, 255: it is for sections.py.
@@ -33,6 +39,8 @@ for _codes, _size in ((range(0x40, 0x45), 1), (range(0x50, 0x56), 2), ((0x70, 0x
         _SCALARS[_code] = _size
 _SCALARS[0x98] = 17
 _SCALARS[0xA0] = 0
+_PROPERTIES, _APPLICATION = 0x5373C0, 0x5374C1  # heads of sections, of up to 255 octets
+_TEXT_MAX, _PAIRS_MAX = 63, 8  # octets of texts, and pairs, in _usual: a pattern takes time to be made
 _IDENTITIES = {0x53: 2, 0x80: 9, 0x98: 17, 0x44: 1}
 _WHOLES = {0x43: 1, 0x52: 2, 0x70: 5}
 
@@ -106,75 +114,130 @@ def run(arena, blocks, messages, entries, queues, channels, state, routes, route
         return 0
     if link[LINK_HANDLE] < 0 or channels[link[LINK_RECORD] + CHANNEL_CONFIRM]:
         return 0
-    transfers = usual(state, queues, queue, link, source, size_max, near)
-    if not transfers:
-        return 0
-    count = len(transfers)
     route = bytes(way[: link[LINK_ROUTE]])
-    route_size = len(route)
-    rows = [(route + source[begin:end], route_size, here - begin, end - here, kind, total) for begin, here, end, kind, total in transfers]
+    rows, at = usual(state, queues, queue, link, source, size_max, near, route)
+    count = len(rows)
+    if not count:
+        return 0
     store(arena, blocks, messages, entries, queues, state, queue, rows)
     activate(queues, state, queue)
     state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + count) & MASK
     state[STATE_ALTERNATE] += count * routes[slot + ROUTE_ALTERNATES]
     state[STATE_LEFT] -= 2 * count  # a frame, and a place in a queue
-    state[STATE_AT] = transfers[-1][2]
+    state[STATE_AT] = at
     link[LINK_TAKEN] += count
     link[LINK_CREDIT] -= count
     return count
 
 
-def usual(state, queues, queue, link, source, size_max, near):
-    """The transfers from state[AT] on that the queue takes unread, up to the first that is for ingest_transfer: (where its message begins,
-    the body of that, the end, the message's kind, blocks) of each."""
-    channel, settles, credit, plain = link[LINK_CHANNEL], link[LINK_SETTLES], link[LINK_CREDIT], queues[queue + QUEUE_PLAIN]
-    room, properties_max, content_max = link[LINK_ROUTE] - 1, state[STATE_PROPERTIES_MAX], state[STATE_CONTENT_MAX]
-    block_size, turn = state[STATE_BLOCK_SIZE], state[STATE_LEFT]
-    blocks_left, messages_left, entries_left = state[POOL_BLOCKS + 2], state[POOL_MESSAGES + 2], state[POOL_ENTRIES + 2]
-    held, held_blocks = queues[queue + QUEUE_LENGTH] + queues[queue + QUEUE_UNSETTLED], queues[queue + QUEUE_BLOCKS]
+def usual(state, queues, queue, link, source, size_max, near, route):
+    """The transfers from state[AT] on that the queue takes unread, up to the first that is for ingest_transfer: what hot_quicker.store
+    wants of each, and where they end.
+
+    Those behind the first mostly have its octets but for the size, the delivery-id and the tag: one call of struct reads what differs.
+    """
+    settles, plain, content_max, properties_max = link[LINK_SETTLES], queues[queue + QUEUE_PLAIN], state[STATE_CONTENT_MAX], 0
+    properties_max, block_size, route_size = state[STATE_PROPERTIES_MAX], state[STATE_BLOCK_SIZE], len(route)
     settled = link[LINK_IS_SETTLED] if link[LINK_TAKEN] else None
     at, end_of_all = state[STATE_AT], state[STATE_END]
-    transfers: list = []
-    while credit > 0 and turn > 0 and end_of_all - at >= 11 and at <= near:
-        size, kind, number, constructor, code = _frame(source, at)
+    most = min(link[LINK_CREDIT], (state[STATE_LEFT] + 1) // 2)  # of a turn: a frame, and a place in a queue
+    while most > 0 and not has_room(state, queues, queue, most, min(end_of_all - at, most * size_max) + most * route_size):
+        most //= 2
+    rows: list = []
+    number, start, last_at = 0, 0, -1
+    look: "Any" = None
+    head = tag = fields = None
+    while len(rows) < most:
+        if at <= last_at:
+            size, head_read, number_read, tag_read, fields_read, section, octets = look(source, at)
+        if at > last_at or head_read != head or tag_read != tag or fields_read != fields or number_read != number or size < start + 5:
+            if rows:
+                expect(link, number)
+            first: "Any" = first_of(link, source, at, end_of_all) if at <= near else None
+            if first is None:
+                break
+            number, size, start, is_settled, look, head, tag, fields = first
+            if is_settled != settles and settles != 2 or settled is not None and is_settled != settled:
+                break
+            section, octets = _section(source, at + start)
+            last_at = -1 if look is None else min(near, end_of_all - start - 5)
         end = at + size
-        if code != 0x14 or constructor != 0x53 or kind != 0x200 or number != channel or size < 14 or size > size_max or end > end_of_all:
+        if size > size_max or end > end_of_all:
             break
-        behind = at + 13 + source[at + 12]
-        if source[at + 11] != 0xC0 or behind + 5 > end:
-            break
-        is_settled = transfer_fields(link, source, at + 14, behind)
-        if is_settled < 0 or is_settled != settles and settles != 2 or settled is not None and is_settled != settled:
-            break
-        head, size = _section(source, behind)
-        kind, here = _FORMAT, behind + 5
-        if head != 0x5375A0 or size != end - here:  # of body_of: more than one section of data, or a large one
+        behind = at + start
+        kind = _FORMAT
+        if section == 0x5375A0:
+            here = behind + 5
+            wanted = octets
+        elif section == 0x5375B0 and end - behind >= 8:
+            here = behind + 8
+            wanted = _uint(source, behind + 4)[0]
+        else:
             here = body_of(state, link, source, behind, end)
             kind = state[STATE_KIND]
             if here < 0 or state[STATE_LIFETIME] != -1 or plain != PLAIN and kind & KIND_DURABLE:
                 break
-        block_total = (room + end - behind + block_size) // block_size
-        if blocks_left < block_total or messages_left < 1 or entries_left < 1 or here - behind > properties_max or end - here > content_max:
+            wanted = end - here
+        if wanted != end - here or here - behind > properties_max or wanted > content_max:
             break
-        if held > 0 and (
-            held >= 4 * entries_left or held >= 4 * (messages_left - 1) or held_blocks > 4 * (blocks_left - block_total) - block_total
-        ):
-            break
-        transfers.append((behind, here, end, kind, block_total))
-        blocks_left -= block_total
-        messages_left -= 1
-        entries_left -= 1
-        held += 1
-        held_blocks += block_total
-        credit -= 1
-        turn -= 2
-        low = (link[LINK_NUMBER] + 1) & MASK
-        link[LINK_NEXT] = low
-        link[LINK_NEXT_HIGH] = link[LINK_NUMBER_HIGH] if low else link[LINK_NUMBER_HIGH] + 1 & 3
-        link[LINK_IS_NEXT] = 1
-        link[LINK_IS_SETTLED] = settled = is_settled
+        content = route + source[behind:end]
+        rows.append((content, route_size, here - behind, wanted, kind, (len(content) + block_size - 1) // block_size))
+        number = number + 1 & 0xFFFFFFFF
+        settled = is_settled
         at = end
-    return transfers
+    if rows:
+        expect(link, number)
+        link[LINK_IS_SETTLED] = settled
+    return rows, at
+
+
+def expect(link, number):
+    """The delivery-id that comes next is known."""
+    link[LINK_NEXT], link[LINK_NEXT_HIGH], link[LINK_IS_NEXT] = number & MASK, number >> 30, 1
+
+
+def has_room(state, queues, queue, count, octets):
+    """True where that many messages of so many octets altogether surely have room, and leave the queue within its share: publish.may_push
+    would take each of them."""
+    block_total = octets // state[STATE_BLOCK_SIZE] + count
+    blocks_left = state[POOL_BLOCKS + 2] - block_total
+    left = min(state[POOL_MESSAGES + 2] - 1, state[POOL_ENTRIES + 2]) - count
+    if blocks_left < 0 or left < 0 or queues[queue + QUEUE_BLOCKS] + 2 * block_total > 4 * blocks_left:
+        return False
+    return queues[queue + QUEUE_LENGTH] + queues[queue + QUEUE_UNSETTLED] + count <= 4 * left
+
+
+def first_of(link, source, at, end_of_all):
+    """The first of some transfers that are alike: (delivery-id, octets of the frame, where behind `at` its message begins, 1 settled or 0),
+    and behind these how the others are read: (a function of struct, the head up to the delivery-id, constructor and size of the tag, the
+    fields behind that). There is no function where the delivery-id is a short one: those that come soon are longer. None: the frame is
+    not whole, or not as usual."""
+    if end_of_all - at < 11:
+        return None
+    size, kind, channel, constructor, code = _frame(source, at)
+    start = 13 + source[at + 12]
+    if code != 0x14 or constructor != 0x53 or kind != 0x200 or channel != link[LINK_CHANNEL] or source[at + 11] != 0xC0 or start + 5 > size:
+        return None
+    is_settled = transfer_fields(link, source, at + 14, at + start) if at + size <= end_of_all else -1
+    if is_settled < 0:
+        return None
+    given = link[LINK_NUMBER_HIGH] << 30 | link[LINK_NUMBER], size, start, is_settled
+    place = 15 if source[at + 14] == 0x43 else 16  # of the delivery-id, behind the handle
+    if source[at + place] != 0x70:
+        return given + (None, None, None, None)
+    tag = source[at + place + 6]
+    octets = bytes(source[at : at + start])
+    return given + (_look(place, tag, start), octets[4 : place + 1], 0xA000 | tag, octets[place + 7 + tag :])
+
+
+def _look(place, tag, start):
+    """A function of struct: size, head, delivery-id, head of the tag, fields behind that; head of the first section, the octet behind."""
+    form = ">I%dsIH%dx%dsIB" % (place - 3, tag, start - place - 7 - tag)
+    if form not in _looks:
+        if len(_looks) >= _KNOWN_MAX:
+            _looks.clear()
+        _looks[form] = Struct(form).unpack_from
+    return _looks[form]
 
 
 def settle_range(blocks, messages, entries, queues, channels, consumers, state, link, low, high):
@@ -217,6 +280,13 @@ def body_of(state, link, source, at, end):
     state[STATE_LIFETIME] = -1
     while end - at > 4:
         head, size = _section(source, at)
+        if head == _PROPERTIES or head == _APPLICATION:
+            behind = at + 5 + size
+            code = head >> 8 & 255
+            if last < code and behind + 5 <= end and _usual(code << 8 | source[at + 5])(source, at + 6, behind):
+                at = behind
+                last = code
+                continue
         code = head >> 8 & 255
         form = head & 255
         if head >> 16 != 0x53 or code <= last:
@@ -254,6 +324,41 @@ def body_of(state, link, source, at, end):
             return ASK
         last = code
     return ASK
+
+
+def _sized(code, octet, most):
+    """A pattern of a value that is a size of up to `most` and as many octets, each as the pattern `octet`."""
+    sizes = [b"\\x%02x" % size + octet + b"{%d}" % size for size in range(most + 1)]
+    return code + b"(?:" + b"|".join(sizes) + b")"
+
+
+_STRING, _SYMBOL = _sized(rb"\xa1", rb"[\0-\x7f]", _TEXT_MAX), _sized(rb"\xa3", rb"[\0-\x7f]", _TEXT_MAX)
+_BINARY = _sized(rb"\xa0", b".", 16)
+_NO, _STRING_OR_NULL, _SYMBOLS = (rb"\x40",), (b"(?:" + _STRING + rb"|\x40)",), (b"(?:" + _SYMBOL + rb"|\x40)",)
+_ID = (b"(?:" + _STRING + rb"|[\x40\x44]|\x53.|\x80.{8}|\x98.{16}|" + _BINARY + b")",)
+_TIME, _WHOLE = (rb"(?:\x40|\x83.{8})",), (rb"(?:[\x40\x43]|\x52.|\x70.{4})",)
+_FIELDS = (
+    _ID + _NO + 3 * _STRING_OR_NULL + _ID + 2 * _SYMBOLS + _NO + _TIME + _STRING_OR_NULL + _WHOLE + _STRING_OR_NULL
+)  # of section 3.2.4, in order
+_SCALAR = rb"[\x40-\x44]|[\x50-\x55].|[\x60\x61]..|[\x70\x71].{4}|[\x80-\x83].{8}|\x98.{16}"
+_VALUE = b"(?:" + b"|".join([_STRING, _SYMBOL, _BINARY, _SCALAR]) + b")"
+_NONE = b"(?!)"  # what matches nothing
+
+
+def _usual(kind):
+    """The test of source[at:end] that has fields of properties or pairs of application-properties (`kind`: the section's code, and how many
+    values, in eight bits) which properties_end or application_end takes: texts are ASCII, keys differ. It is true of none that these do
+    not take, and not of all that they take: of none with a long text."""
+    if kind not in _tests:
+        count = kind & 255
+        octets = _NONE
+        if kind >> 8 == 0x73 and count <= len(_FIELDS):
+            octets = b"".join(_FIELDS[:count])
+        elif kind >> 8 == 0x74 and count <= 2 * _PAIRS_MAX and not count & 1:
+            keys = [b"|".join([rb"\%d" % key for key in range(1, number)]) for number in range(1, count // 2 + 1)]
+            octets = b"".join([rb"\xa1(?!" + (other or _NONE) + b")(" + _STRING[4:] + b")" + _VALUE for other in keys])
+        _tests[kind] = pattern(octets)
+    return _tests[kind]
 
 
 def _settled(octets):

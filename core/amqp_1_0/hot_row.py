@@ -11,7 +11,7 @@ from ..limits import REPLY_ROOM
 from ..memory import hot, layout, serial
 from ..message.route import exchange_of
 from ..outcomes import ACCEPTED, TAKEN
-from ..shim import table
+from ..shim import quicker, table
 from . import dispositions, hot_in, hot_transfers, link_layout
 from .link_in import IncomingLink, packed
 
@@ -124,37 +124,44 @@ class Row:
     def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
         """Deliveries to a consumer, as hot.pump: the position behind them. It stops at the first message that its receiver gets otherwise
         than it was published. `prefix`: see hot_transfers.write; `noted`: not here (notes_routes)."""
-        tables = self.tables
-        state = tables.state
-        while limit > 0:
-            run = hot_transfers.first_time(
-                tables.blocks, tables.messages, tables.entries, tables.queues, tables.consumers, state, consumer, limit
-            )
-            before = state[layout.STATE_DELIVERED]
-            at = hot.pump(
-                tables.arena,
-                tables.blocks,
-                tables.messages,
-                tables.entries,
-                tables.queues,
-                tables.channels,
-                tables.consumers,
-                state,
-                consumer,
-                run,
-                prefix,
-                prefix_size,
-                frame_size_max,
-                hot_transfers.size_of,
-                hot_transfers.write,
-                target,
-                at,
-                end,
-            )
-            if not run or (state[layout.STATE_DELIVERED] - before) & layout.MASK != run:
-                break
-            limit -= run
-        return at
+        return deliver_run(self.tables, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end)
+
+
+def deliver_run(tables, consumer, limit, prefix, prefix_size, frame_size_max, target, at, end):
+    """See Row.deliver: messages that go out as they were published."""
+    state = tables.state
+    while limit > 0:
+        run = hot_transfers.first_time(
+            tables.blocks, tables.messages, tables.entries, tables.queues, tables.consumers, state, consumer, limit
+        )
+        before = state[layout.STATE_DELIVERED]
+        at = hot.pump(
+            tables.arena,
+            tables.blocks,
+            tables.messages,
+            tables.entries,
+            tables.queues,
+            tables.channels,
+            tables.consumers,
+            state,
+            consumer,
+            run,
+            prefix,
+            prefix_size,
+            frame_size_max,
+            hot_transfers.size_of,
+            hot_transfers.write,
+            target,
+            at,
+            end,
+        )
+        if not run or (state[layout.STATE_DELIVERED] - before) & layout.MASK != run:
+            break
+        limit -= run
+    return at
+
+
+deliver_run = quicker(deliver_run)
 
 
 def ingest(protocol):

@@ -90,6 +90,3 @@ def write(arena, blocks, messages, entries, channels, state, entry, channel, pre
     at += _BEHIND
     extract(arena, blocks, state, messages[message + MESSAGE_FIRST], messages[message + MESSAGE_ROUTE], target, at, octets)
     return at + octets
-
-
-write = quicker(write)

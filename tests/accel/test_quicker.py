@@ -19,7 +19,7 @@ SLOTS = 4096
 FORMS = {"put_frame": hot_out, "put_size": hot_transfers, "put_id": hot_transfers}  # by a form of struct
 READERS = ("header_end", "body_end", "check_properties")  # of hot_in_quicker.py
 METHODS = ("find", "decode", "encode")  # of method_quicker.py
-MOVING = (*test_quicker_records.RECORDS, *test_quicker_records.TRANSFERS, "write")  # messages: tested there
+MOVING = (*test_quicker_records.RECORDS, *test_quicker_records.TRANSFERS)  # messages: tested there
 DIALECTS = (spec_0_8, spec_0_9, spec_0_9_1)
 CHAINS = ("append", "extract")  # of hot_quicker.py
 

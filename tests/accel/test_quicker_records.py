@@ -1,4 +1,4 @@
-"""CPython's own forms of what moves messages (memory/hot_quicker.py; hot_in_quicker.py and hot_transfers_quicker.py of amqp_1_0) leave the
+"""CPython's own forms of what moves messages (memory/hot_quicker.py; hot_in_quicker.py and hot_row_quicker.py of amqp_1_0) leave the
 same tables, octet for octet, as the plain ones. test_same.py and test_same_1_0.py hold both against C."""
 
 import importlib.util
@@ -9,7 +9,7 @@ import pytest
 from peer_1_0 import data, performative
 
 from leveret.core import shim
-from leveret.core.amqp_1_0 import composites, hot_in, hot_in_quicker, hot_transfers, hot_transfers_quicker, link_layout, types
+from leveret.core.amqp_1_0 import composites, hot_in, hot_in_quicker, hot_row, hot_row_quicker, link_layout, types
 from leveret.core.memory import hot, hot_quicker, layout
 
 RECORDS = ("new_message", "append", "extract", "push", "drop", "settle", "pump")
@@ -25,11 +25,14 @@ def plain():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shim, "quicker", lambda function, form=None: found.setdefault(function.__name__, function))
         names = ("leveret.core.memory.hot", "leveret.core.memory.returned", "leveret.core.broker.publish")
-        for name in names + ("leveret.core.amqp_1_0.hot_transfers", "leveret.core.amqp_1_0.hot_in"):
+        names += tuple(["leveret.core.amqp_1_0." + name for name in ("hot_transfers", "hot_in", "hot_row")])
+        modules = {}
+        for name in names:
             spec = importlib.util.spec_from_file_location(name, sys.modules[name].__file__)
-            module = importlib.util.module_from_spec(spec)
+            module = modules[name.rsplit(".")[-1]] = importlib.util.module_from_spec(spec)
             patch.setitem(sys.modules, name, module)  # so that those behind it import it
             spec.loader.exec_module(module)
+        modules["hot_row"].hot, modules["hot_row"].hot_transfers = modules["hot"], modules["hot_transfers"]
     return found
 
 
@@ -37,7 +40,7 @@ def test_each_form_is_in_use(plain):
     for module, quicker, names in (
         (hot, hot_quicker, RECORDS),
         (hot_in, hot_in_quicker, TRANSFERS),
-        (hot_transfers, hot_transfers_quicker, ("write",)),
+        (hot_row, hot_row_quicker, ("deliver_run",)),
     ):
         for name in names:
             assert getattr(module, name) is getattr(quicker, name) is not plain[name], name
@@ -78,7 +81,8 @@ class Tables:
     def all(self):
         """Every table's octets, but for where the link's keys and last number stand, and the cursor."""
         kept = list(self.link[: link_layout.LINK_NUMBER])
-        state = [each for place, each in enumerate(self.state) if place not in (layout.STATE_KIND, layout.STATE_LIFETIME)]
+        scratch = layout.STATE_KIND, layout.STATE_LIFETIME, layout.STATE_CURSOR_BLOCK, layout.STATE_CURSOR_OFFSET
+        state = [each for place, each in enumerate(self.state) if place not in scratch]
         tables = self.arena, self.blocks, self.messages, self.entries, self.queues, self.channels, self.consumers
         return [bytes(each) for each in tables] + [kept, state]
 
@@ -118,7 +122,9 @@ def a_transfer(random_, number):
     fields = {"delivery_id": number, "delivery_tag": b"%d" % number, "message_format": 0}
     if random_.random() < 0.1:
         fields.update(
-            random_.choice(({"more": True}, {"batchable": True}, {"rcv_settle_mode": 0}, {"delivery_id": number + 1}, {"handle": 1}))
+            random_.choice(
+                ({"more": True}, {"batchable": True}, {"rcv_settle_mode": 0}, {"delivery_id": number + 1 & 0xFFFFFFFF}, {"handle": 1})
+            )
         )
     return performative("transfer", 0, b"".join(parts), **{**{"handle": 0, "settled": random_.choice((None, None, None, True))}, **fields})
 
@@ -140,9 +146,7 @@ def ingest(forms, tables, octets):
 
 def deliver(forms, tables, limit, room):
     target = memoryview(bytearray(room))
-    given = tables.arena, tables.blocks, tables.messages, tables.entries, tables.queues, tables.channels, tables.consumers, tables.state
-    prefix = memoryview(PREFIX)
-    at = forms["pump"](*given, CONSUMER, limit, prefix, len(PREFIX) - 3, 600, forms["size_of"], forms["write"], target, 0, room)
+    at = forms["deliver_run"](tables, CONSUMER, limit, memoryview(PREFIX), len(PREFIX) - 3, 600, target, 0, room)
     return at, bytes(target)
 
 
@@ -153,8 +157,7 @@ def settled(first, last):
 @pytest.mark.parametrize("seed", range(6))
 def test_transfers_deliveries_and_dispositions_leave_the_same_tables(plain, seed):
     random_ = random.Random(seed)
-    forms = (dict(plain, size_of=hot_transfers.size_of), {name: getattr(hot_in, name) for name in TRANSFERS})
-    forms[1].update({"pump": hot.pump, "write": hot_transfers.write, "size_of": hot_transfers.size_of})
+    forms = plain, dict({name: getattr(hot_in, name) for name in TRANSFERS}, deliver_run=hot_row.deliver_run)
     answers, counts = set(), [0, 0, 0]
     for _ in range(60):
         given = {
@@ -164,21 +167,24 @@ def test_transfers_deliveries_and_dispositions_leave_the_same_tables(plain, seed
         }
         given.update(prefetch=random_.choice((0, 0, 5)), limits=random_.choice((0, 0, 0, layout.LIMIT_EXPIRES)))
         sides = [Tables(**given) for _ in range(2)]
-        number = 0
+        number = begun = random_.choice((0, 300, 0x3FFFFFFC, 0xFFFFFFFA))  # short delivery-ids and long ones, which wrap
         for _ in range(random_.randrange(2, 9)):
             octets = b""
             for _ in range(random_.randrange(6)):
                 octets += damaged(random_, a_transfer(random_, number))
-                number += 1
+                number = number + 1 & 0xFFFFFFFF
             if random_.random() < 0.3:
                 octets = octets[: random_.randrange(len(octets) + 1)]
             for side in sides:
                 side.state[layout.STATE_LEFT] = 1000 if number % 3 else 5
             found = [ingest(form, side, octets) for form, side in zip(forms, sides)]
             assert found[0] == found[1] and sides[0].all() == sides[1].all(), octets
+            for side in sides:  # the log has what was pushed, before any of it goes out
+                side.state[layout.STATE_LOGGED_HEAD] = side.state[layout.STATE_LOGGED_TAIL] = -1
             answers.add(found[0])
             counts[0] += sides[0].link[link_layout.LINK_TAKEN]
-            number = sides[0].link[link_layout.LINK_NEXT]
+            link = sides[0].link
+            number = link[link_layout.LINK_NEXT_HIGH] << 30 | link[link_layout.LINK_NEXT] if link[link_layout.LINK_IS_NEXT] else begun
             limit, room = random_.randrange(1, 12), random_.choice((300, 4000))
             found = [deliver(form, side, limit, room) for form, side in zip(forms, sides)]
             assert found[0] == found[1] and sides[0].all() == sides[1].all()

@@ -22,7 +22,7 @@ from . import audit, locks, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE_FOLDERS = ("core", "ports", "c_accel", "tools", "firmware", "boards")
-SHIM_IMPORTS = ("io", "micropython", "sys", "gc", "mmap")
+SHIM_IMPORTS = ("io", "micropython", "sys", "gc", "mmap", "re")
 FUNCTION_LINES_MAX = 60
 OWN_FILES_MAX = 10
 FILE_LINES_MAX = 600
