@@ -498,3 +498,78 @@ def test_a_delivery_that_is_not_settled_in_time_closes_its_channel_with_a_code_o
         peer.broker.now += 500
         peer.connection.tick(peer.broker.now)
     peer.closed(507)
+
+
+def test_a_method_frame_without_a_whole_head_is_no_method():
+    """501 to 504 end the connection: 502 is a syntax error."""
+    for size in range(4):
+        peer = Peer9r1()
+        peer.give(Peer9r1.frame(1, 1, bytes(size)))
+        peer.closed(502, 0)
+
+
+def test_a_frame_that_is_no_body_is_no_larger_than_the_receive_buffer():
+    """Bodies come in pieces; what has to be whole has to have room."""
+    size = 1 << 16
+    for kind, is_body in ((1, False), (2, False), (3, True)):
+        peer = Peer9r1(new_broker(frame_size_max=1 << 17, receive_buffer_size=8192, arena_size=1 << 20, content_size_max=1 << 17)).queue()
+        if is_body:
+            peer.say(1, 7, 5, peer.ticket, short("amq.direct"), short("k"), bits(0, 0))
+            peer.give(peer.content(1, 7, b"\x00\x00", b"", size=size))
+        peer.give(Peer9r1.frame(kind, 1, bytes(size)))
+        if is_body:
+            assert peer.broker.queues["q"].message_count() == 1
+        else:
+            peer.closed(506, 0)
+
+
+def test_one_content_with_others_within_it_comes_at_a_time():
+    peer = Peer9r1().queue()
+    peer.open(2)
+    for channel in (1, 2):
+        peer.say(channel, 7, 5, peer.ticket, short(""), short("q"), bits(0, 0))
+        peer.give(peer.content(channel, 7, b"\x00\x00", b"", weight=1))
+    peer.closed(506, 0)
+
+
+def test_streams_are_not_read_by_a_draft():
+    peer = Peer9r1()
+    Peer(peer.broker).declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.say(1, 7, 1, peer.ticket, short("s"), long(0), word(0), bits(0, 0))
+    peer.closed(540, 0)
+
+
+def test_deliveries_wait_for_room_in_the_send_buffer_and_come_in_order():
+    """A peer that reads late: every body comes once, whole, behind the method of its delivery."""
+    broker = new_broker(arena_size=1 << 18, message_count_max=400, entry_count_max=400)
+    peer = Peer9r1(broker).queue()
+    for number in range(120):
+        peer.publish(b"%03d" % number + bytes(number * 7 % 200))
+    peer.say(1, 7, 1, peer.ticket, short("q"), long(0), word(0), bits(0, 1))
+    found = [payload for kind, _, payload in peer.heard() if kind == 3]
+    assert [int(each[:3]) for each in found] == list(range(120)) and [len(each) for each in found] == [3 + n * 7 % 200 for n in range(120)]
+
+
+def test_what_is_asked_for_one_by_one_waits_for_room():
+    """jms.get, many at once by a peer that reads none of the answers meanwhile: each has its answer, in order."""
+    broker = new_broker(arena_size=1 << 18, message_count_max=400, entry_count_max=400)
+    peer = Peer9r1(broker).queue()
+    for number in range(60):
+        peer.publish(b"%03d" % number + bytes(300))
+    octets = b"".join([peer.frame(1, 1, peer.ids(7, 8) + peer.ticket + short("q") + bits(1)) for _ in range(61)])
+    at = 0
+    connection = peer.connection
+    while at < len(octets) and len(connection.writable()):
+        size = min(len(connection.writable()), len(octets) - at)
+        connection.writable()[:size] = octets[at : at + size]
+        connection.received(size)
+        at += size
+        broker.run()
+    assert 0 < broker.queues["q"].message_count() < 60, "the buffer is full"
+    while at < len(octets) or len(connection.pending()):
+        peer.take()
+        if at < len(octets):
+            at += peer.give(octets[at:])
+    found = peer.heard()
+    assert [int(payload[:3]) for kind, _, payload in found if kind == 3] == list(range(60))
+    assert found[-1] == (1, 1, peer.ids(7, 10)), "and the last one, that there is none"
