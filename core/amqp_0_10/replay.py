@@ -212,7 +212,8 @@ def go_back(session, entry, run):
         subscribed.grant(False, 1)
         subscribed.grant(True, run[3])
     position = session.broker.tables.entries[entry + layout.ENTRY_POSITION]
-    offset = consumer.cursor_offset - ((consumer.cursor_offset - position) & layout.MASK)
+    back = (consumer.cursor_offset - position) & layout.MASK
     session.broker.consumers.settle(session, entry, entry, RELEASED)
-    if consumer.channel.consumers.get(consumer.tag) is consumer:
-        consumer.cursor, consumer.cursor_offset = consumer.queue.seek(offset)
+    has_passed = back <= layout.MASK >> 1  # else an earlier delivery has taken the reader back further
+    if has_passed and consumer.channel.consumers.get(consumer.tag) is consumer:
+        consumer.cursor, consumer.cursor_offset = consumer.queue.seek(consumer.cursor_offset - back)

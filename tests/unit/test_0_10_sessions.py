@@ -549,3 +549,30 @@ def test_a_header_is_read_as_it_was():
     cut(peer)
     after = lasting(broker, again=True).transfers()
     assert before == after and after[0][0][properties.MESSAGE]["content_type"] == "text/plain"
+
+
+def test_a_reader_of_a_stream_goes_on_at_the_first_delivery_that_has_not_arrived():
+    """The stream has it for ever: it is read again, with the credit that it took (message.flow), and none that came is lost or doubled."""
+    for mode, first, again_first, then in (  # message.set-flow-mode: credit, window
+        (0, [], [b"1", b"2"], [b"3", b"4"]),
+        (1, [b"3"], [b"1", b"2", b"3"], [b"4"]),
+    ):
+        broker = new_broker(**ROOM)
+        peer = lasting(broker)
+        peer.do("queue_declare", queue="s", durable=True, arguments={"x-queue-type": "stream"})
+        for number in range(5):
+            peer.publish(b"%d" % number, key="s")
+        peer.do("message_subscribe", queue="s", destination="d", accept_mode=0, acquire_mode=0, arguments={"x-stream-offset": "first"})
+        peer.do("message_set_flow_mode", destination="d", flow_mode=mode)
+        peer.do("message_flow", destination="d", unit=1, value=0xFFFFFFFF)
+        peer.do("message_flow", destination="d", unit=0, value=3)
+        got = sent(peer)
+        assert [body for _, body in got] == [b"0", b"1", b"2"], mode
+        peer.give(control("session_completed", commands=[(got[0][0], got[0][0])]))
+        assert [body for _, body in sent(peer)] == first, mode
+        cut(peer)
+        again = lasting(broker, again=True)
+        assert [body for _, body in sent(again)] == again_first, mode
+        point(again, peer.ids)
+        again.do("message_flow", destination="d", unit=0, value=10)
+        assert [body for _, body in sent(again)] == then, mode
