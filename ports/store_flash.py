@@ -215,7 +215,7 @@ class FlashStore:
             self.attempt = (self.attempt + 1) & 0xFFFF
             self.blocks[number] = array("H")
             self.at = self.block_size  # no room: the first octets take a block
-        self.waiting.append(octets)
+        self.waiting.append(bytes(octets))
         self.waiting_size += len(octets)
 
     def sync(self, number: int) -> None:

@@ -385,7 +385,7 @@ def write_anew(wanted, writer):
             segments.MESSAGE,
             message_record.moved(payload, 0, places) + [payload[message_record.route_at(0, message_record.count_at(payload, 0)) :]],
         )
-        if writer.parts_size > COMMIT_SIZE:
+        if writer.gathered.size > COMMIT_SIZE:
             commit(writer)
     commit(writer)
 

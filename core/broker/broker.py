@@ -208,7 +208,7 @@ class Broker:
             left = min(left, self.waiting.heap[0][0] - self.uptime_ms)
         if left < DUE_MAX_MS:
             left = max(left, self.ended_at + 1 + len(self.queues) // DUE_QUEUES - self.uptime_ms)
-        if self.journal is not None and self.journal.rests and self.journal.settled:
+        if self.journal is not None and self.journal.rests and self.journal.settled.identities:
             left = min(left, self.journal.rest_ms())
         return max(0, min(left, DUE_MAX_MS))
 
@@ -252,7 +252,8 @@ class Broker:
             if self.held:
                 waiting = self.held
                 self.held = []
-                self.guard.resume(waiting)
+                for connection in waiting:
+                    self.guard.resume(connection)
                 turns.go_on(self)
         except Exception as error:  # an error of ours: told, and the next round comes
             self.guard.trouble("a round%s", "", error)

@@ -35,6 +35,7 @@ class Plain:
     def __init__(self, tables):
         self.tables = tables
         self.rows: dict = {}
+        self.records: "Any" = None  # log/flat_records.py, once there is a log: boards without one do not carry it
         self.turns = self.left = self.done = self.idle = 0
         self.touched = None  # the send buffer that was touched last; the one before is its `next_touched`
 
@@ -107,19 +108,25 @@ class Plain:
         tables = self.tables
         hot.append(tables.arena, tables.blocks, tables.messages, tables.state, message, source, start, size)
 
-    def write_pushed(self, target, at, segment, runs):
-        """See flat_records.write_pushed; `target` is a bytearray."""
-        from ..log import flat_records  # boards without a log do not carry it
+    def log_records(self):
+        """flat_records.py: an import statement makes heap each time that it is carried out."""
+        if self.records is None:
+            from ..log import flat_records
 
+            self.records = flat_records
+        return self.records
+
+    def write_pushed(self, target, at, segment, runs):
+        """See flat_records.write_pushed; `target` is a view of octets."""
         tables = self.tables
-        return flat_records.write_pushed(
+        return self.log_records().write_pushed(
             tables.arena,
             tables.blocks,
             tables.messages,
             tables.entries,
             tables.queues,
             tables.state,
-            memoryview(target),
+            target,
             at,
             segment,
             runs,
@@ -127,15 +134,11 @@ class Plain:
 
     def gather_settled(self, runs, most):
         """See flat_records.gather_settled."""
-        from ..log import flat_records
-
-        return flat_records.gather_settled(self.tables.entries, self.tables.state, runs, most)
+        return self.log_records().gather_settled(self.tables.entries, self.tables.state, runs, most)
 
     def live_in(self, entry, end, segment, live, most):
         """See flat_records.live_in."""
-        from ..log import flat_records
-
-        return flat_records.live_in(self.tables.messages, self.tables.entries, entry, end, segment, live, most)
+        return self.log_records().live_in(self.tables.messages, self.tables.entries, entry, end, segment, live, most)
 
     def publish_kept(self, channel, message):
         """See kept.publish_kept."""

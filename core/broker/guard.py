@@ -125,13 +125,12 @@ class Guard:
 
     # Connections
 
-    def resume(self, connections):
-        """Resume held connections: each of them, even if one raises."""
-        for connection in connections:
-            try:
-                connection.resume()
-            except Exception as error:  # an error of ours is this connection's alone
-                connection.broke(error)
+    def resume(self, connection):
+        """Resume a held connection. Never raises."""
+        try:
+            connection.resume()
+        except Exception as error:  # an error of ours is this connection's alone
+            connection.broke(error)
 
     # Jobs
 

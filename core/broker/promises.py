@@ -51,7 +51,10 @@ class Promises:
         stays until `told`. The list is read before the next call, of any session's."""
         if not self.waiting:
             return ()
-        if len(self.waiting) == 1 and (self.journal is None or self.journal.durable(self.waiting[0][NEEDS])):
+        if self.journal is not None and not self.journal.durable(self.waiting[0][NEEDS]):
+            self.journal.wait_for(self.protocol)
+            return ()
+        if len(self.waiting) == 1:
             for place in range(NEEDS):
                 ALONE[0][place] = self.waiting[0][place]
             return ALONE

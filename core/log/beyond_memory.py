@@ -92,7 +92,7 @@ class Pager(Copies):
         begins = pages.count == 0
         chunk = pages.add(before, self.log.current().number, self.log.group, skip, position, octets, 0, False, count)
         if chunk != layout.NONE:
-            self.log.marks.append((pages, chunk))
+            self.log.gathered.marks.append((pages, chunk))
         if begins:
             queue.update_plain()
 
@@ -169,7 +169,7 @@ class Pager(Copies):
             False,
         )
         if made != layout.NONE:
-            self.log.marks.append((queue.pages, made))
+            self.log.gathered.marks.append((queue.pages, made))
             before = made
         queue.unlink(entry)
         tables.entries[entry + layout.ENTRY_REDELIVERED] = layout.NONE  # so that hot.drop does not settle the message in the journal

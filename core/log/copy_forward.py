@@ -311,5 +311,5 @@ class Copies:
         )
         if made == layout.NONE:
             return before
-        self.log.marks.append((pages, made))
+        self.log.gathered.marks.append((pages, made))
         return made

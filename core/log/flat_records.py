@@ -11,7 +11,7 @@ import struct
 from ..memory import layout
 from ..memory.hot import extract, give
 from ..shim import const
-from .message_record import PLACE, PLACE_SIZE, head_of
+from .message_record import PLACE, PLACE_SIZE, put_head
 
 _MESSAGE = const(1)  # segments.MESSAGE
 RECORD_SIZE = const(33)  # octets of a message's record before its places, with those of the group
@@ -27,15 +27,21 @@ _RUN_SIZE = const(65536)
 
 def whole_position(queues, queue, low):
     """The whole position of a queue for its low 30 bits: the one nearest to the last that the log has seen."""
-    seen = queues[queue + layout.QUEUE_LOGGED_HIGH] * _BIG + queues[queue + layout.QUEUE_LOGGED]
+    seen = seen_position(queues, queue)
     ahead = (low - seen) & layout.MASK
     return seen + (ahead - _BIG if ahead & 0x20000000 else ahead)
 
 
+def seen_position(queues, queue):
+    """The last whole position of a queue that the log has received. Small ones are no sum of larger numbers, which are heap on a board."""
+    high = queues[queue + layout.QUEUE_LOGGED_HIGH]
+    return high * _BIG + queues[queue + layout.QUEUE_LOGGED] if high else queues[queue + layout.QUEUE_LOGGED]
+
+
 def see_position(queues, queue, position):
     """Note a whole position of a queue that the log has received; the queue keeps the latest."""
-    if position > queues[queue + layout.QUEUE_LOGGED_HIGH] * _BIG + queues[queue + layout.QUEUE_LOGGED]:
-        queues[queue + layout.QUEUE_LOGGED_HIGH] = position // _BIG
+    if position > seen_position(queues, queue):
+        queues[queue + layout.QUEUE_LOGGED_HIGH] = position >> 30
         queues[queue + layout.QUEUE_LOGGED] = position & layout.MASK
 
 
@@ -66,7 +72,7 @@ def write_pushed(arena, blocks, messages, entries, queues, state, target, at, se
                 note_run(runs, queue, entries[entry + layout.ENTRY_POSITION], size, begun, messages[message + layout.MESSAGE_ARRIVED])
             entry = entries[entry + layout.ENTRY_CONSUMER]
         struct.pack_into(">BI", target, begun, _MESSAGE, at - begun + size - 5)
-        target[begun + 5 : begun + RECORD_SIZE] = head_of(messages, message, places)
+        put_head(target, begun + 5, messages, message, places)
         extract(arena, blocks, state, messages[message + layout.MESSAGE_FIRST], 0, target, at, size)
         messages[message + layout.MESSAGE_SEGMENT] = segment
         at += size

@@ -14,7 +14,7 @@ import struct
 from ..memory import layout
 from ..parts import part
 from ..shim import elapsed, table
-from . import definition_records, figures, flat_records, message_record, publish, segments
+from . import definition_records, figures, flat_records, message_record, publish, segments, settlements
 from .beyond_memory import Pager
 
 if False:  # for the type checker alone
@@ -64,11 +64,11 @@ class Journal:
         self.dirty_since = 0
         self.was_dirty = False
         self.queue_ids = 0  # given so far
-        self.settled = {}  # queue id -> list of [first, end) positions
-        self.settled_count = 0
+        self.settled = settlements.Settlements()
         self.rests = False  # a write beside the broker has ended, SETTLED_MS ago at most when it was last looked
         self.rests_since = 0
-        self.waiting = {}  # keys: sessions that have something to write when the log is durable
+        self.waiting: dict = {}  # keys: sessions that have something to write when the log is durable
+        self.resumed: dict = {}  # those of the last time, while they are resumed
         self.promised = 0  # the number of the newest change that a client waits for: a batch does not delay it
         self.held_to = 0  # the number of the last change of a transaction that took effect in turns
         self.defining: dict = {}  # name -> number of the newest definition of it, of those that may not be durable yet
@@ -155,12 +155,13 @@ class Journal:
     def parts_of(self, message, places):
         """The parts of a message's record."""
         tables = self.broker.tables
-        head = message_record.head_of(tables.messages, message, len(places))
+        head = bytearray(message_record.HEAD_SIZE)
+        message_record.put_head(head, 0, tables.messages, message, len(places))
         return [head] + list(places) + [tables.octets(message, 0, tables.size_of(message))]
 
     def append_message(self, type_, parts, places_count):
         """Append a message with so many live places. Returns its offset among the appended records."""
-        skip = self.log.parts_size
+        skip = self.log.gathered.size
         self.touch()
         self.log.append(type_, parts)
         segment = self.log.current()
@@ -228,9 +229,8 @@ class Journal:
         if self.broker.queues.get(queue.name) is not queue:
             self.touch()  # the log knows that the queue is deleted; its messages may be freed with the next commit
             return
-        add_to_ranges(self.settled.setdefault(queue.id_in_log, []), first, end)
-        self.settled_count += 1
-        if self.settled_count >= RANGES_MAX:
+        self.settled.add(queue.id_in_log, first, end)
+        if self.settled.count >= RANGES_MAX:
             self.write_settled()
 
     def settle_range(self, queue, first, end, count, segment_number):
@@ -246,17 +246,12 @@ class Journal:
 
     def write_settled(self):
         """Append the settled places as compact ranges."""
-        for identity in self.settled:
-            parts = [struct.pack(">IH", identity, len(self.settled[identity]))]
-            for first, end in self.settled[identity]:
-                parts.append(struct.pack(">QI", first, end - first))
+        if self.settled.identities:
             self.touch()
-            self.log.append(segments.SETTLED, (b"".join(parts),))
-        self.settled = {}
-        self.settled_count = 0
+            self.settled.write(self.log)
         for segment in self.settled_in:
             segment.needs = self.log.appended
-        self.settled_in = []
+        self.settled_in.clear()
 
     # Definitions
 
@@ -302,8 +297,7 @@ class Journal:
             return
         if queue in self.pager.queues:
             self.pager.queues.remove(queue)
-        if self.settled.pop(queue.id_in_log, None) is not None:
-            self.settled_count = sum([len(ranges) for ranges in self.settled.values()])
+        self.settled.forget(queue.id_in_log)
         if queue in self.grown:
             self.grown.remove(queue)
         self.written = [each for each in self.written if each[0] is not queue]
@@ -333,7 +327,7 @@ class Journal:
             self.rests_since = self.broker.now
         if self.broker.commit is not None:
             return
-        if not self.was_dirty and not self.settled:
+        if not self.was_dirty and not self.settled.identities:
             self.find_room()
             return
         if self.mode == BATCH and not self.due() or self.rests and self.rest_ms():
@@ -365,15 +359,18 @@ class Journal:
             self.was_dirty = True
             self.failed_at = self.broker.now
         else:
-            self.defining = {name: self.defining[name] for name in self.defining if not self.durable(self.defining[name])}
+            if self.defining:
+                self.defining = {name: self.defining[name] for name in self.defining if not self.durable(self.defining[name])}
             for stream, offset in self.written:
                 stream.durable_offset = offset
                 self.broker.activate(stream)
-            self.written = []
+            self.written.clear()
         self.free_segments()
         if good:
-            waiting, self.waiting = self.waiting, {}
-            self.broker.guard.resume([session.connection for session in waiting])
+            self.waiting, self.resumed = self.resumed, self.waiting
+            for session in self.resumed:
+                self.broker.guard.resume(session.connection)
+            self.resumed.clear()
 
     def wait_for(self, session):
         """Resume a session after the next commit."""
@@ -383,14 +380,14 @@ class Journal:
         """True when a batch has waited long enough or is large enough."""
         if not self.was_dirty:
             self.touch()
-        if self.goes_on or self.promised > self.log.synced or self.log.parts_size >= self.batch_size or self.log.crowded:
+        if self.goes_on or self.promised > self.log.synced or self.log.gathered.size >= self.batch_size or self.log.crowded:
             return True
         return not 0 <= elapsed(self.broker.now, self.dirty_since) < self.batch_ms
 
     def rest_ms(self):
         """Milliseconds that settlements wait yet: a publisher's next window is not to wait for a sync of theirs and then for its own.
         0: there is more than settlements, or somebody waits for the log."""
-        if self.was_dirty or not self.settled or self.goes_on or self.waiting or self.log.crowded:
+        if self.was_dirty or not self.settled.identities or self.goes_on or self.waiting or self.log.crowded:
             return 0
         left = SETTLED_MS - elapsed(self.broker.now, self.rests_since)
         self.rests = 0 < left <= SETTLED_MS
@@ -402,7 +399,7 @@ class Journal:
             return IDLE_MS
         if self.goes_on:
             return 0
-        if self.rests and self.settled:
+        if self.rests and self.settled.identities:
             return self.rest_ms()
         if self.mode != BATCH or not self.was_dirty:
             return IDLE_MS
@@ -430,8 +427,9 @@ class Journal:
             return False
         self.gather_settled()
         self.write_settled()
-        self.written += [(stream, stream.next_offset()) for stream in self.grown]
-        self.grown = []
+        for stream in self.grown:
+            self.written.append((stream, stream.next_offset()))
+        self.grown.clear()
         self.was_dirty = False
         return self.log.commit(syncs)
 
@@ -567,29 +565,19 @@ class Journal:
             self.anew_from, self.anew_size = self.log.current().number, 0
         self.touch()
         self.log.current().defines = True
-        before = self.log.parts_size
+        before = self.log.gathered.size
         for definition in anew:
             self.log.append(segments.DEFINED, (definition_records.written(definition),))
-            if self.log.parts_size - before >= most:
+            if self.log.gathered.size - before >= most:
                 self.anew = anew
-                self.anew_size += self.log.parts_size - before
+                self.anew_size += self.log.gathered.size - before
                 self.log.anew = max(self.log.anew, self.anew_size)
                 self.log.see_largest()
                 return False
-        self.definitions_size = self.log.anew = self.anew_size + self.log.parts_size - before
+        self.definitions_size = self.log.anew = self.anew_size + self.log.gathered.size - before
         self.log.see_largest()
         self.anew_end = self.log.appended
         for segment in self.log.segments:
             if segment.number < self.anew_from:
                 segment.defines = False
         return True
-
-
-def add_to_ranges(ranges, first, end):
-    """Add [first, end) to a list of such ranges, joining it to the last one when it fits there."""
-    if ranges and ranges[-1][1] == first:
-        ranges[-1] = (ranges[-1][0], end)
-    elif ranges and ranges[-1][0] == end:
-        ranges[-1] = (first, ranges[-1][1])
-    else:
-        ranges.append((first, end))

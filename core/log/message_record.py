@@ -59,13 +59,15 @@ def properties_at(at, heads):
     return route_at(at, heads[0]) + heads[2] + heads[3]
 
 
-def head_of(messages, message, count):
-    """The head of the record of a message in memory, in `count` places."""
+def put_head(target, at, messages, message, count):
+    """Write the head of the record of a message in memory, in `count` places."""
     route = messages[message + layout.MESSAGE_ROUTE]
     properties = messages[message + layout.MESSAGE_PROPERTIES]
     body = messages[message + layout.MESSAGE_BODY]
-    return struct.pack(
+    struct.pack_into(
         FORM,
+        target,
+        at,
         count,
         messages[message + layout.MESSAGE_ARRIVED],
         route,

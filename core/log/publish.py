@@ -107,33 +107,34 @@ def log_pushed(journal):
     tables = journal.broker.tables
     state = tables.state
     count, places = state[layout.STATE_LOGGED_COUNT], state[layout.STATE_LOGGED_PLACES]
-    octets = bytearray(state[layout.STATE_LOGGED_OCTETS])
-    segment = journal.log.current()
+    size, log = state[layout.STATE_LOGGED_OCTETS], journal.log
+    segment = log.current()
     journal.touch()
-    skip, at = journal.log.parts_size, 0
-    journal.log.append_written(count, octets)
+    at = log.place_for_written(size)
+    behind = at - log.gathered.size  # where in the room the things appended begin
+    log.put_written(count, size)
     journal.taken = (journal.taken + count) & layout.MASK
-    journal.message_octets += len(octets) - count * flat_records.RECORD_SIZE - places * PLACE_SIZE
+    journal.message_octets += size - count * flat_records.RECORD_SIZE - places * PLACE_SIZE
     segment.live += places
     segment.written += places
     while state[layout.STATE_LOGGED_HEAD] != layout.NONE:
-        at = tables.engine.write_pushed(octets, at, segment.number, journal.stream_runs_at)
+        at = tables.engine.write_pushed(log.gathered.room, at, segment.number, journal.stream_runs_at)
         if journal.stream_runs[0]:
-            grow(journal, skip)
+            grow(journal, behind)
 
 
-def grow(journal, skip):
-    """Streams, and queues beyond memory, have the messages of `stream_runs`, which begin `skip` octets into what is appended."""
+def grow(journal, behind):
+    """Streams, and queues beyond memory, have the messages of `stream_runs`; things appended begin `behind` so many octets of the room."""
     runs = journal.stream_runs
     for at in range(1, 1 + flat_records.RUN_WIDTH * runs[0], flat_records.RUN_WIDTH):
         stream = journal.broker.queue_objects[runs[at]]
         if not stream.is_stream:
-            journal.pager.page_run_out(stream, skip + runs[at + 4], journal.position(stream, runs[at + 1]), runs[at + 3], runs[at + 2])
+            journal.pager.page_run_out(stream, runs[at + 4] - behind, journal.position(stream, runs[at + 1]), runs[at + 3], runs[at + 2])
             journal.broker.activate(stream)
             continue
         if stream not in journal.grown:
             journal.grown.append(stream)
-        stream.pages.grew(skip + runs[at + 4], journal.position(stream, runs[at + 1]), runs[at + 2], runs[at + 3], runs[at + 5])
+        stream.pages.grew(runs[at + 4] - behind, journal.position(stream, runs[at + 1]), runs[at + 2], runs[at + 3], runs[at + 5])
 
 
 def forget_passed(tables, entry):

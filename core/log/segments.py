@@ -14,7 +14,7 @@ writes the same once more in the next one, whose head says by its sequence where
 The store is a port (ports/store_file.py, and others): an object with
     numbers() -> segment numbers, rising             size(number) -> octets
     read(number, offset, size) -> bytes, perhaps fewer, none at the end
-    append(number, octets): at the end, made when it is not there
+    append(number, octets): at the end, made when it is not there; the octets are the caller's again when this returns
     sync(number): when this returns it is durable, its name too; also one of an earlier run, whose program may have been killed
     remove(number); removals become durable in the order in which they are made
     keep_aside(number, offset): save what lies behind `offset`, then cut it off
@@ -28,7 +28,7 @@ The store is a port (ports/store_file.py, and others): an object with
 It raises OSError for what the medium refuses; the log then says `trouble` and takes nothing more until `commit` succeeds again.
 
 A store that can do so without keeping its caller waiting has three functions more; one thing at a time is begun, and ended before the next:
-    begin(number, octets): append and sync              begin_remove(number): remove
+    begin(number, octets): append and sync; the octets are the caller's again when that has ended       begin_remove(number): remove
     ended() -> true when what was begun is done, false while it is under way; raises what that raised
     wait(): until `ended` has something else to say than false
 """
@@ -36,7 +36,7 @@ A store that can do so without keeping its caller waiting has three functions mo
 import struct
 from binascii import crc32
 
-from ..shim import const
+from ..shim import MICROPYTHON, const, copy, octets
 
 if False:  # for the type checker alone
     from typing import Any
@@ -56,10 +56,10 @@ OLDEST = const(3)  # that is opened
 MAGIC = b"LVRT"
 HEAD_LEAST = const(14)  # octets of a segment's head, as the files of orphans.py have it
 
-SMALL = const(512)  # octets of a thing that is put together when it is appended: a group of many is written quicker
-SMALL_MAX = const(256)  # such things in a row that are put together again, for the same reason
+ROOM = 1024 if MICROPYTHON else 2 << 20  # octets that are there for each record; a larger one has room of its own
 
 _OVERHEAD = const(13)
+_THING = const(5)  # octets of a thing's type and size
 _MASK = const(0x3FFFFFFF)
 _FORM = ">IIIB"
 
@@ -85,24 +85,77 @@ class Segment:
         self.needs = 0  # the thing appended that has to be durable before it is removed: the last settlement in it, the last copy out of it
 
 
-class Flight:
-    """A record that was given to the store and is not known to be durable: what is in it, to be written once more if it has to be."""
+class Gathered:
+    """A record in the making, then one that was given to the store and is not known to be durable, to be written once more if it has to be.
 
-    def __init__(self, log, head, size):
-        self.segment = log.current()
-        self.begin = self.segment.size + head  # offset of the record
-        self.size = size  # octets, with the head of a new segment
-        self.parts = log.parts
-        self.parts_size = log.parts_size
-        self.parts_count = log.parts_count
-        self.appended = log.appended
-        self.marks = log.marks
+    `room`: first the record's own head, then octet type, long size, payload of each thing appended: `count` of them, `size` octets.
+    """
+
+    def __init__(self, room_size):
+        self.own = self.room = octets(room_size)  # `own` is kept from record to record
+        self.segment: "Any" = None
+        self.begin = 0  # offset of the record in its segment
+        self.written = 0  # octets of the record, with the head of a new segment
+        self.appended = 0  # Log.appended when it was given to the store
+        self.marks: list = []  # (chunk_index.Paged, chunk) to be told where this record is
+        self.size = self.count = 0
+        self.alone = 0  # the type of a thing whose type and size the record's head was written over
+
+    def empty(self):
+        """Begin the next record."""
+        self.room = self.own
+        self.marks.clear()
+        self.size = self.count = self.alone = 0
+
+    def make_room(self, size):
+        """See that so many octets more have room."""
+        end = _OVERHEAD + self.size + size
+        if end > len(self.room):
+            room = octets(end + (end >> 1))
+            copy(room, 0, self.room, 0, _OVERHEAD + self.size)
+            self.room = room
+
+    def follow(self, before):
+        """What was gathered before comes first."""
+        self.make_room(before.size)
+        size = self.size
+        moved = bytes(self.room[_OVERHEAD : _OVERHEAD + size])
+        copy(self.room, _OVERHEAD, before.room, _OVERHEAD, before.size)
+        copy(self.room, _OVERHEAD + before.size, moved, 0, size)
+        self.size += before.size
+        self.count += before.count
+        for pages, chunk in self.marks:
+            pages.moved(chunk, before.size)
+        self.marks = before.marks + self.marks
+
+    def record(self, sequence, head):
+        """The octets of the record, behind `head` (b"": the record alone, a view)."""
+        start, type_ = 0, GROUP
+        if self.count == 1:  # its type and its size are the record's
+            start, type_ = _THING, self.room[_OVERHEAD]
+            self.alone = type_
+        try:
+            end = _OVERHEAD + self.size
+            struct.pack_into(">IIB", self.room, start + 4, self.size - start, sequence, type_)
+            struct.pack_into(">I", self.room, start, crc32(self.room[start + 4 : end]))
+            record = self.room[start:end]
+            return head + bytes(record) if head else record
+        except Exception:  # no heap
+            self.restore()
+            raise
+
+    def restore(self):
+        """A thing that was a record alone has its type and its size in front again."""
+        if self.alone:
+            struct.pack_into(">BI", self.room, _OVERHEAD, self.alone, self.size - _THING)
+            self.alone = 0
 
 
 class Log:
-    """The writing half. `segment_size`: octets after which a new segment is begun; `size_max`: octets in all, beyond which it is full."""
+    """The writing half. `segment_size`: octets after which a new segment is begun; `size_max`: octets in all, beyond which it is full;
+    `room_size`: octets that are there for each record."""
 
-    def __init__(self, store, segment_size, size_max):
+    def __init__(self, store, segment_size, size_max, room_size=ROOM):
         self.store = store
         self.segment_size = segment_size
         self.size_max = size_max
@@ -113,16 +166,14 @@ class Log:
         self.largest = segment_size  # octets of the largest segment, or these
         self.asked = 0  # octets for which there was no room lately
         self.sequence = 0  # of the next record
-        self.parts = []  # of the next record: octet type, long size, payload of each thing appended, or of several in one part
-        self.parts_size = 0
-        self.parts_count = 0
-        self.small = 0  # small parts at the end that are not put together yet
-        self.marks = []  # (chunk_index.Paged, chunk) to be told where this record is
+        self.room_size = room_size
+        self.gathered = Gathered(room_size)  # the next record
+        self.spare: "Any" = None  # a Gathered for the one after it, while a store writes beside the broker
         self.group = 0  # counts these records
         self.appended = 0  # things appended in this run
         self.begun = 0  # of these, given to the store
         self.synced = 0  # of these, durable (or, where no sync is asked for, written)
-        self.flight: "Any" = None  # the Flight that is under way
+        self.flight: "Any" = None  # the Gathered that is under way
         self.removing = None  # the Segment whose removal is under way
         self.owes_sync = False  # the next write is to be synced, in every mode
         self.doubtful: "Any" = None  # the Segment that a write or a sync failed in: what is behind its `size` is not to be built on
@@ -165,12 +216,12 @@ class Log:
 
     def size(self):
         """Octets in all segments, with those not yet written."""
-        return self.octets + self.parts_size + (0 if self.flight is None else self.flight.size)
+        return self.octets + self.gathered.size + (0 if self.flight is None else self.flight.written)
 
     def tight(self):
         """True when no more room is left than the reserve for settlements, definitions, and copies of live messages."""
         reserve = self.largest + self.segment_size // 4
-        if self.free is not None and self.free() < reserve + self.parts_size:
+        if self.free is not None and self.free() < reserve + self.gathered.size:
             return True
         return self.size() + reserve > self.size_max
 
@@ -178,13 +229,13 @@ class Log:
         """True when the log has no place for a message of so many octets now."""
         reserve = self.segment_size // 4
         wanted = max(self.largest, octets) + reserve
-        if self.free is not None and self.free() < wanted + self.parts_size:
+        if self.free is not None and self.free() < wanted + self.gathered.size:
             return True
         return self.size() + max(self.largest + reserve, octets) > self.size_max
 
     def full(self, octets=0):
         """True when no further message of so many octets is accepted; that much room is then asked for, unless a write will make it."""
-        if self.parts_size and self.parts_size + octets > self.gathered_max:
+        if self.gathered.size and self.gathered.size + octets > self.gathered_max:
             self.crowded = True
             return True
         if not self.trouble and not self.has_no_room(octets):
@@ -194,8 +245,8 @@ class Log:
 
     def room_for(self, octets):
         """Octets of messages, at most `octets`, that the log accepts now; 0: ask for each message."""
-        if self.parts_size:
-            octets = min(octets, self.gathered_max - self.parts_size)
+        if self.gathered.size:
+            octets = min(octets, self.gathered_max - self.gathered.size)
         return 0 if octets <= 0 or self.trouble or self.has_no_room(octets) else octets
 
     def lacks_room(self):
@@ -204,58 +255,74 @@ class Log:
 
     def append(self, type_, parts):
         """Append a thing made of `parts` (bytes-like): its number in this run, to be compared with `synced`."""
-        size = sum([len(part) for part in parts])
-        octets: "list | tuple" = [struct.pack(">BI", type_, size)] + list(parts)
-        if size <= SMALL:
-            octets = (b"".join(octets),)
-        self.parts.extend(octets)  # all of it or nothing
-        self.small = self.small + 1 if size <= SMALL else 0
-        if self.small == SMALL_MAX:
-            self.small = 0
-            self.parts[-SMALL_MAX:] = [b"".join(self.parts[-SMALL_MAX:])]
-        self.parts_size += size + 5
-        self.parts_count += 1
+        size = 0
+        for part in parts:
+            size += len(part)
+        at = self.place_for(type_, size)
+        for part in parts:
+            copy(self.gathered.room, at, part, 0, len(part))
+            at += len(part)
+        return self.put(size)
+
+    def place_for(self, type_, size):
+        """Where in the room of `gathered` the `size` octets of a thing are to be written, before `put`."""
+        gathered = self.gathered
+        gathered.make_room(_THING + size)
+        at = _OVERHEAD + gathered.size
+        struct.pack_into(">BI", gathered.room, at, type_, size)
+        return at + _THING
+
+    def put(self, size):
+        """A thing of `size` octets stands where `place_for` said: its number."""
+        self.gathered.size += _THING + size
+        self.gathered.count += 1
         self.appended += 1
         self.counters["log_payload_octets"] += size
         return self.appended
 
-    def append_written(self, count, octets):
-        """Append `count` things that are written as they stand in a group."""
-        self.parts.append(octets)
-        self.small = 0
-        self.parts_size += len(octets)
-        self.parts_count += count
+    def place_for_written(self, size):
+        """Where in the room of `gathered` things are to be written as they stand in a group, `size` octets in all, before `put_written`."""
+        self.gathered.make_room(size)
+        return _OVERHEAD + self.gathered.size
+
+    def put_written(self, count, size):
+        """`count` things stand there."""
+        self.gathered.size += size
+        self.gathered.count += count
         self.appended += count
-        self.counters["log_payload_octets"] += len(octets) - 5 * count
+        self.counters["log_payload_octets"] += size - _THING * count
 
     def commit(self, syncs=True):
         """Write the appended records, and make them durable (unless `syncs` is false): true when that is done.
 
         False when it failed (`trouble` says why) or is under way (`is_busy`, then `poll`).
         """
-        if not self.parts_count:
+        gathered, segment = self.gathered, self.current()
+        if not gathered.count:
             return True
-        if self.doubtful is not None and not self.leave():
-            return False
-        segment = self.current()
+        if self.doubtful is not None:
+            if not self.leave():
+                return False
+            segment = self.current()
         head = b"" if segment.size else self.head_of(segment)
-        octets = head + self.record_of_parts()
-        self.flight = Flight(self, len(head), len(octets))
-        self.parts = []
-        self.parts_size = self.parts_count = self.small = 0
+        written = gathered.record(self.sequence, head)
+        gathered.segment, gathered.begin = segment, segment.size + len(head)
+        gathered.written, gathered.appended = len(written), self.appended
+        self.flight = gathered
+        if self.begins:  # the next things come while this is written
+            self.gathered, self.spare = self.spare or Gathered(self.room_size), None
         self.crowded = False
-        self.marks = []
         self.group += 1
         self.begun = self.appended
         self.sequence = (self.sequence + 1) & _MASK
-        if segment.size + len(octets) >= self.segment_size:
+        if segment.size + len(written) >= self.segment_size:
             self.begin(segment.number + 1, self.sequence)
         syncs = syncs or self.owes_sync
         try:
             if syncs and self.begins:
-                self.store.begin(segment.number, octets)
+                self.store.begin(segment.number, written)
                 return False
-            self.store.append(segment.number, octets)
+            self.store.append(segment.number, written)
             if syncs:
                 self.store.sync(segment.number)
                 self.synced_once()
@@ -299,25 +366,27 @@ class Log:
         """The records in flight are as durable as was asked for: true."""
         flight, self.flight = self.flight, None
         segment = flight.segment
-        self.counters["log_octets"] += flight.size
-        segment.size += flight.size
-        self.octets += flight.size
+        self.counters["log_octets"] += flight.written
+        segment.size += flight.written
+        self.octets += flight.written
         self.largest = max(self.largest, segment.size)
         self.trouble = ""
         self.synced = flight.appended
         for pages, chunk in flight.marks:
             pages.landed(chunk, self, segment, flight.begin)
+        flight.empty()
+        if self.begins:
+            self.spare = flight
         return True
 
     def crashed(self, error):
         """The records in flight are doubtful: they are written once more, before those appended meanwhile. Returns false."""
         flight, self.flight = self.flight, None
-        for pages, chunk in self.marks:
-            pages.moved(chunk, flight.parts_size)
-        self.marks = flight.marks + self.marks if self.marks else flight.marks
-        self.parts = flight.parts + self.parts if self.parts else flight.parts
-        self.parts_size += flight.parts_size
-        self.parts_count += flight.parts_count
+        flight.restore()
+        if flight is not self.gathered:
+            self.gathered.follow(flight)
+            flight.empty()
+            self.spare = flight
         self.sequence = (self.sequence - 1) & _MASK
         self.doubtful = flight.segment
         self.troubled("the log cannot be written: %r" % (error,))
@@ -325,9 +394,9 @@ class Log:
 
     def forget_marks(self, pages, gone):
         """These chunks of a queue are given back, some perhaps before they are written."""
-        self.marks = [mark for mark in self.marks if mark[0] is not pages or mark[1] not in gone]
-        if self.flight is not None:
-            self.flight.marks = [mark for mark in self.flight.marks if mark[0] is not pages or mark[1] not in gone]
+        for gathered in (self.gathered, self.flight):
+            if gathered is not None:
+                gathered.marks = [mark for mark in gathered.marks if mark[0] is not pages or mark[1] not in gone]
 
     def head_of(self, segment):
         """The first record of a segment, the last one of the log."""
@@ -336,12 +405,6 @@ class Log:
             ">HIIIII", VERSION, segment.number, self.segments[0].number, before.number, before.size, before.written
         )
         return record(self.sequence, HEAD, (payload,), len(payload))
-
-    def record_of_parts(self):
-        """All that was appended, as one record."""
-        if self.parts_count == 1:
-            return record(self.sequence, self.parts[0][0], [self.parts[0][5:]] + self.parts[1:], self.parts_size - 5)
-        return record(self.sequence, GROUP, self.parts, self.parts_size)
 
     def leave(self):
         """Leave the remains of a failed write: a segment without a good record is removed, another stays as it is; false when that

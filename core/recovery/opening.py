@@ -1,8 +1,8 @@
 """A durable broker: the log of a store recovered, and a journal on top of it."""
 
 from ..log.definition_records import gone
-from ..log.journal import Journal
-from ..log.segments import Log
+from ..log.journal import BATCH, Journal
+from ..log.segments import ROOM, Log
 from ..memory import layout
 from . import recovery
 
@@ -12,7 +12,7 @@ def make_durable(broker, store, mode, batch_ms, batch_size, segment_size, size_m
 
     Raises segments.OtherLog (nothing touched), second_pass.TooSmall, OSError.
     """
-    writer = Log(store, segment_size, size_max)
+    writer = Log(store, segment_size, size_max, ROOM + batch_size if mode == BATCH else ROOM)
     journal = Journal(broker, writer, mode, batch_ms, batch_size)
     by_id, contents, report = recovery.recover(broker, store, journal)
     journal.queue_ids = contents.queue_ids

@@ -107,7 +107,7 @@ class StreamPages(chunk_index.Paged):
             return
         made = self.add(self.tail, writer.current().number, writer.group, skip, first, octets, 0, False, count)
         if made != layout.NONE:
-            writer.marks.append((self, made))
+            writer.gathered.marks.append((self, made))
         self.came(self.tail, arrived)
         if self.is_short():
             self.relieve()

@@ -226,7 +226,7 @@ def test_a_store_that_fails_leaves_nothing_behind(monkeypatch):
     def fail(*_):
         raise MemoryError("octets of the group")
 
-    monkeypatch.setattr(side.broker.journal.log, "append_written", fail)
+    monkeypatch.setattr(side.broker.journal.log, "place_for_written", fail)
     side.publisher.give(b"".join([content(1, "", "first", b"lost", PERSISTENT) for _ in range(50)]))
     assert [tables.state[pool + 2] for pool in (layout.POOL_BLOCKS, layout.POOL_ENTRIES, layout.POOL_MESSAGES)] == before
     monkeypatch.undo()

@@ -240,7 +240,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
         writer.begin(1, 0)
         for _ in range(count):
             writer.append(segments.MESSAGE, (b"\x00\x00" + bytes(14), bytes(1000)))
-            if writer.parts_size > 50000:
+            if writer.gathered.size > 50000:
                 writer.commit(False)
         writer.commit()
         store.close()

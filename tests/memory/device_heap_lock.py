@@ -179,6 +179,15 @@ def test_a_delivery_to_a_connection_takes_no_heap():
 
 
 ACK = method_frame(1, 60, 80, b"\x00\x00\x00\x00\x00\x00\x00\x00\x01")  # all that is unsettled
+DURABLE_QUEUE = method_frame(1, 50, 10, b"\x00\x00\x05queue\x02\x00\x00\x00\x00")
+HEADER = b"\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40"  # of a message's 64 octets
+
+
+def persistent(publish):
+    """The same message, of delivery-mode 2."""
+    at = publish.index(HEADER) - 7
+    header = HEADER + b"\x10\x00\x02"
+    return publish[:at] + b"\x02\x00\x01\x00\x00\x00" + bytes((len(header),)) + header + b"\xce" + publish[at + 7 + 14 + 1 :]
 
 
 def way(pair):

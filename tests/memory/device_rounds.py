@@ -8,11 +8,12 @@ import gc
 import sys
 
 import micropython
-from device_heap_lock import ACK, OPENING, PUBLISH, allocates, method_frame
+from device_heap_lock import ACK, DURABLE_QUEUE, OPENING, PUBLISH, allocates, method_frame, persistent
 
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
 from leveret.core.limits import BOARD, Limits
+from leveret.core.recovery.opening import make_durable
 from leveret.core.serial_link.link import Link
 from leveret.firmware import rounds
 from leveret.firmware.rounds import Rounds
@@ -178,6 +179,67 @@ def test_a_message_over_a_socket_takes_no_heap():
 
 def test_a_message_that_is_confirmed_takes_no_heap():
     over_a_socket(CONFIRM_SELECT)
+
+
+class Sink:
+    """A store that counts what it is given, and makes nothing itself."""
+
+    def __init__(self):
+        self.sizes = {}
+        self.syncs = 0
+
+    def numbers(self):
+        return sorted(self.sizes)
+
+    def append(self, number, octets):
+        self.sizes[number] = self.sizes.get(number, 0) + len(octets)
+
+    def sync(self, number):
+        self.syncs += 1
+
+    def remove(self, number):
+        del self.sizes[number]
+
+
+def left_by_a_kept_message(mode, batch_ms):
+    """Octets of heap that MESSAGES persistent messages leave, each confirmed, delivered and acknowledged, and the records for them."""
+    loop, broker = made()
+    store = Sink()
+    make_durable(broker, store, mode, batch_ms, 8192, 1 << 20, 1 << 22)
+    stream = Stream()
+    loop.add(stream, Connection(broker))
+    for octets in OPENING[:-1] + (DURABLE_QUEUE, CONSUME, CONFIRM_SELECT):
+        before = stream.written
+        stream.put(octets)
+        while stream.written == before:
+            loop.step(0)
+    publish = persistent(PUBLISH)
+
+    def exchange():
+        for octets in (publish, ACK):
+            stream.put(octets)
+            for _ in range(4):
+                loop.step(0)
+
+    for _ in range(MESSAGES):
+        exchange()
+    gc.collect()
+    gc.disable()
+    before, syncs = gc.mem_alloc(), store.syncs
+    for _ in range(MESSAGES):
+        exchange()
+    left = gc.mem_alloc() - before
+    gc.enable()
+    broker.fold_counters()
+    assert broker.counters["internal_errors"] == 0 and broker.counters["delivered"] == 2 * MESSAGES
+    return left, store.syncs - syncs
+
+
+def test_a_message_that_is_kept_leaves_less_than_200_octets():
+    """core/log/segments.py: what its CRC is made of and what the store is given are views, and a CRC of 32 bits is an object of heap."""
+    for mode, batch_ms in (("each", 0), ("batch", 1000)):
+        left, records = left_by_a_kept_message(mode, batch_ms)
+        assert 0 < records <= 2 * MESSAGES and left <= MESSAGES * 48 * WORD, (mode, left, records)
 
 
 def in_pieces(*ends):

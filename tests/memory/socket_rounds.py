@@ -19,7 +19,7 @@ import socket
 import sys
 
 import micropython
-from device_heap_lock import ACK, OPENING, PUBLISH, method_frame
+from device_heap_lock import ACK, DURABLE_QUEUE, OPENING, PUBLISH, method_frame, persistent
 
 from leveret.core.broker.broker import Broker
 from leveret.core.connection.connection import Connection
@@ -35,15 +35,6 @@ STEPS_MAX = 2000
 PIECES = (1, 9, 40, 77, 130)  # octets of a message's 135 at which a piece ends
 CONSUME = method_frame(1, 60, 20, b"\x00\x00\x05queue\x01c\x00\x00\x00\x00\x00")
 CONFIRM_SELECT = method_frame(1, 85, 10, b"\x00")
-DURABLE_QUEUE = method_frame(1, 50, 10, b"\x00\x00\x05queue\x02\x00\x00\x00\x00")
-HEADER = b"\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40"  # of a message's 64 octets
-
-
-def persistent(publish):
-    """The same message, of delivery-mode 2."""
-    at = publish.index(HEADER) - 7
-    header = HEADER + b"\x10\x00\x02"
-    return publish[:at] + b"\x02\x00\x01\x00\x00\x00" + bytes((len(header),)) + header + b"\xce" + publish[at + 7 + 14 + 1 :]
 
 
 def cut(octets):

@@ -25,8 +25,9 @@ def forgets_acknowledgements(journal):
     """Settlements are taken in and not written."""
 
     def write_settled():
-        journal.settled = {}
-        journal.settled_count = 0
+        journal.settled.identities.clear()
+        journal.settled.ranges.clear()
+        journal.settled.count = 0
 
     journal.write_settled = write_settled
 

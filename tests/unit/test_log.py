@@ -359,11 +359,11 @@ def test_marks_of_a_chunk_are_forgotten_and_no_others():
         marks = [(one, 1), (other, 1), (one, 2)]
 
     log.flight = Flight
-    log.marks = [(other, 2), (one, 1), (one, 3)]
+    log.gathered.marks = [(other, 2), (one, 1), (one, 3)]
     log.forget_marks(one, (1,))
-    assert log.marks == [(other, 2), (one, 3)] and Flight.marks == [(other, 1), (one, 2)]
+    assert log.gathered.marks == [(other, 2), (one, 3)] and Flight.marks == [(other, 1), (one, 2)]
     log.forget_marks(one, [3, 2])
-    assert log.marks == [(other, 2)] and Flight.marks == [(other, 1)]
+    assert log.gathered.marks == [(other, 2)] and Flight.marks == [(other, 1)]
 
 
 def test_small_persistent_messages_in_large_blocks_are_all_taken_by_the_engine():
@@ -379,7 +379,7 @@ def test_small_persistent_messages_in_large_blocks_are_all_taken_by_the_engine()
     broker.publish = lambda *given: alone.append(1) or publish(*given)
     peer.give(one * 100)
     assert broker.queues["q"].message_count() == 101
-    assert broker.journal.log.parts_size < broker.journal.log.gathered_max < 100 * 512
+    assert broker.journal.log.gathered.size < broker.journal.log.gathered_max < 100 * 512
     assert alone == []
 
 

@@ -147,14 +147,14 @@ def test_settlements_alone_wait_behind_a_write_and_no_longer_than_they_should():
     broker.run()  # the write has ended; the settlement is not written yet
     before = synced(broker)
     idle_rounds(broker)
-    assert synced(broker) == before and broker.journal.settled
+    assert synced(broker) == before and broker.journal.settled.identities
     assert broker.due_in(broker.now) == broker.journal.wait_ms() == SETTLED_MS
     broker.tick(broker.now + SETTLED_MS - 1, 0)
     broker.run()
     assert synced(broker) == before and broker.due_in(broker.now) == 1
     broker.tick(broker.now + 1, 0)
     idle_rounds(broker)
-    assert synced(broker) == before + 1 and not broker.journal.settled and broker.due_in(broker.now) > SETTLED_MS
+    assert synced(broker) == before + 1 and not broker.journal.settled.identities and broker.due_in(broker.now) > SETTLED_MS
 
 
 def test_settlements_are_written_with_the_messages_that_come():
@@ -163,7 +163,7 @@ def test_settlements_are_written_with_the_messages_that_come():
     before = synced(broker)
     peer.publish("q", BODY, given=PERSISTENT)
     idle_rounds(broker)
-    assert synced(broker) == before + 1 and not broker.journal.settled
+    assert synced(broker) == before + 1 and not broker.journal.settled.identities
 
 
 def test_settlements_that_somebody_waits_for_do_not_wait():
@@ -172,7 +172,7 @@ def test_settlements_that_somebody_waits_for_do_not_wait():
     before = synced(broker)
     peer.give(encoded("queue_declare", 1, 0, "other", False, True, False, False, False, {}))  # its answer is for what is durable
     idle_rounds(broker)
-    assert synced(broker) == before + 1 and not broker.journal.settled
+    assert synced(broker) == before + 1 and not broker.journal.settled.identities
 
 
 def idle_rounds(broker):

@@ -82,7 +82,7 @@ def test_a_write_that_fails_beside_others_leaves_every_message_where_the_index_h
     fill(peer, "q", 1, first=COUNT)
     fill(peer, "other", 1, size=33)  # so that the place of the next is none of the first write's own
     fill(peer, "q", 12, first=COUNT + 1)
-    assert broker.journal.log.is_busy() and broker.journal.log.marks, "some are under way, others wait with their places"
+    assert broker.journal.log.is_busy() and broker.journal.log.gathered.marks, "some are under way, others wait with their places"
     store.stalls, store.sync_fails = False, True
     broker.run()
     assert broker.journal.log.trouble

@@ -231,7 +231,7 @@ BOUNDS = (
         "SNAPSHOT_TURN=65536 BIG=1073741824",
     ),
     ("log/read_back", "KNOWN_MAX=64"),
-    ("log/segments", "GATHERED_MAX=1048576 SMALL=512 SMALL_MAX=256"),
+    ("log/segments", "GATHERED_MAX=1048576"),
     ("log/settled_positions", "PAGE=4096 _SHIFT=12"),
     ("management/answer_pages", "NEXT_SIZE=128 NAMED_MAX=128"),
     ("management/rabbitmq_definitions", "DEPTH_MAX=8"),

@@ -25,7 +25,7 @@ def test_a_long_commit_waits_for_its_sync_also_when_another_session_waits_for_th
     long.give(b"".join([content(1, "", "q", b"%d" % each, PERSISTENT if each < TURN else None) for each in range(4 * TURN)]))
     finish(broker)
     commit(long)
-    while broker.commit is None or not broker.journal.log.parts_count:
+    while broker.commit is None or not broker.journal.log.gathered.count:
         step(broker)
     store.stalls = True
     commit(short)

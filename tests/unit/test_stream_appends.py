@@ -113,9 +113,9 @@ def test_what_the_log_did_not_get_has_had_no_offset():
     def fails(count, octets):
         raise OSError("no")
 
-    append_written, broker.journal.log.append_written = broker.journal.log.append_written, fails
+    place_for_written, broker.journal.log.place_for_written = broker.journal.log.place_for_written, fails
     peer.give(content(1, "", "s", b"lost") + content(1, "", "s", b"lost too"))
-    broker.journal.log.append_written = append_written
+    broker.journal.log.place_for_written = place_for_written
     stream = broker.queues["s"]
     assert stream.next_offset() == 1 and stream.pages.count == 1 and broker.tables.state[layout.STATE_LOGGED_HEAD] == layout.NONE
     other = Peer(broker)
