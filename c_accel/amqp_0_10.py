@@ -23,8 +23,8 @@ class Row:
 
     def ingest(self, run, source):
         """Transfers of a session: see hot_in.ingest."""
-        told = ffi.from_buffer("leveret_amqp_0_10_run *", run.told)
-        given = (told, ffi.from_buffer("uint8_t[]", run.lead), ffi.from_buffer("uint8_t[]", run.way), source)
+        numbers = ffi.from_buffer("leveret_amqp_0_10_run *", run.numbers)
+        given = (numbers, ffi.from_buffer("uint8_t[]", run.lead), ffi.from_buffer("uint8_t[]", run.way), source)
         if self.engine.burying is None:
             return lib.leveret_amqp_0_10_ingest(self.pointers, *given)
         return self.engine.burying.run(lib.leveret_amqp_0_10_ingest, *given)

@@ -3,7 +3,7 @@
 #include "amqp_0_10.h"
 #include "amqp_0_10_frame.h"
 #include "pump.h"
-#include "told.h"
+#include "neutral.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ static int32_t put_header(const leveret_tables *t, const int32_t *record, int32_
 static int32_t put_converted(const leveret_tables *t, const int32_t *record, int32_t redelivered, uint8_t *target, int32_t at, int32_t room)
 {
     uint8_t copied[FOREIGN_MAX];
-    leveret_told told;
+    leveret_neutral neutral;
     int32_t kind = record[MESSAGE_KIND], route = record[MESSAGE_ROUTE], size = record[MESSAGE_PROPERTIES], format = kind & KIND_FORMAT;
     if (kind & (KIND_ANNOTATED | KIND_GRAFTED | KIND_REPLY_TO) || route + size > FOREIGN_MAX)
         return -1;
@@ -58,15 +58,15 @@ static int32_t put_converted(const leveret_tables *t, const int32_t *record, int
     int32_t header = made_by_shape(&known, facts, octets, key_size, target + at, room);
     if (header >= 0)
         return at + header;
-    if (format == BASIC ? leveret_amqp_0_9_told(octets + route, size, &told)
-                        : format != AMQP_1_0 || leveret_amqp_1_0_told(octets + route, size, record[MESSAGE_BODY], &told))
+    if (format == BASIC ? leveret_amqp_0_9_read_neutral(octets + route, size, &neutral)
+                        : format != AMQP_1_0 || leveret_amqp_1_0_read_neutral(octets + route, size, record[MESSAGE_BODY], &neutral))
         return -1;
     int64_t lifetime = record[MESSAGE_LIFETIME];
-    told.delivery_mode = kind & KIND_DURABLE ? 2 : 1;
-    told.priority = kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1;
-    told.ttl = lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
+    neutral.delivery_mode = kind & KIND_DURABLE ? 2 : 1;
+    neutral.priority = kind & KIND_HAS_PRIORITY ? kind >> KIND_PRIORITY & 255 : -1;
+    neutral.ttl = lifetime < NONE ? 1000 * (-2 - lifetime) : lifetime;
     leveret_places free = {0};
-    header = leveret_amqp_0_10_tell(&told, octets, route, redelivered, target + at, room, &free);
+    header = leveret_amqp_0_10_write_neutral(&neutral, octets, route, redelivered, target + at, room, &free);
     keep_shape(&known, facts, octets, key_size, target + at, header, &free);
     return header < 0 ? -1 : at + header;
 }

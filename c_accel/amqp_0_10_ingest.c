@@ -227,7 +227,7 @@ static int32_t read_header(int32_t *state, leveret_amqp_0_10_run *run, uint8_t *
 }
 
 /* The transfer at state[AT]: the position behind it, or why it is not taken. */
-static int32_t take(const leveret_tables *t, leveret_amqp_0_10_run *run, const uint8_t *lead, uint8_t *way, const uint8_t *source)
+static int32_t ingest_one(const leveret_tables *t, leveret_amqp_0_10_run *run, const uint8_t *lead, uint8_t *way, const uint8_t *source)
 {
     int32_t *state = t->state;
     int32_t end = state[STATE_END], frame_max = state[STATE_FRAME_MAX], header = state[STATE_AT] + run->lead;
@@ -273,7 +273,7 @@ int32_t leveret_amqp_0_10_ingest(const leveret_tables *t, leveret_amqp_0_10_run 
     for (; run->taken < run->most; run->taken++) {
         if (t->state[STATE_LEFT] <= 0)
             return TURN_OVER;
-        int32_t answer = take(t, run, lead, way, source);
+        int32_t answer = ingest_one(t, run, lead, way, source);
         if (answer < 0)
             return answer;
         t->state[STATE_AT] = answer;

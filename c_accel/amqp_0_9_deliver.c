@@ -3,7 +3,7 @@
 #include "amqp_0_9_frame.h"
 #include "amqp_0_9_get.h"
 #include "pump.h"
-#include "told.h"
+#include "neutral.h"
 
 enum { HEADER_HEAD = 20 }; /* octets of a content header frame beside the property flags and list */
 enum { AMQP_1_0 = 2, AMQP_0_10 = 3 }; /* core/message/formats.py */
@@ -185,7 +185,7 @@ static const leveret_wire wire = {delivery_size, OVERHEAD, put_between, deliver,
 int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *record, uint8_t *target, int32_t room)
 {
     uint8_t copied[FOREIGN_MAX];
-    leveret_told told;
+    leveret_neutral neutral;
     int32_t format = record[MESSAGE_KIND] & (KIND_REWORKED | KIND_GRAFTED), size = record[MESSAGE_PROPERTIES], block_size = t->state[STATE_BLOCK_SIZE];
     if (size > FOREIGN_MAX || (format != AMQP_1_0 && format != AMQP_0_10))
         return -1;
@@ -200,10 +200,10 @@ int32_t leveret_amqp_0_9_converted(const leveret_tables *t, const int32_t *recor
     int32_t made = made_by_shape(&known, facts, octets, size - told_body, target, room);
     if (made >= 0)
         return made;
-    if (format == AMQP_1_0 ? leveret_amqp_1_0_told(octets, size, record[MESSAGE_BODY], &told) : leveret_amqp_0_10_told(octets, size, &told))
+    if (format == AMQP_1_0 ? leveret_amqp_1_0_read_neutral(octets, size, record[MESSAGE_BODY], &neutral) : leveret_amqp_0_10_read_neutral(octets, size, &neutral))
         return -1;
     leveret_places free = {0};
-    made = leveret_amqp_0_9_tell(&told, target, room, &free);
+    made = leveret_amqp_0_9_write_neutral(&neutral, target, room, &free);
     keep_shape(&known, facts, octets, size - told_body, target, made, &free);
     return made;
 }

@@ -88,7 +88,7 @@ static int32_t read_publish(const leveret_tables *t, const uint8_t *source, int3
     if (out->end < room + HEAD + 12)
         return ASK;
     uint8_t *basic = out->octets + room + HEAD + 12;
-    int32_t basic_size = leveret_drafts_told(given, header.size - numbers, is_short, basic, out->end - room - HEAD - 12, &destination);
+    int32_t basic_size = leveret_drafts_write_basic(given, header.size - numbers, is_short, basic, out->end - room - HEAD - 12, &destination);
     if (basic_size < 0)
         return ASK;
     int32_t key = destination < 0 ? 0 : given[destination];
@@ -199,7 +199,7 @@ static void put_delivery(const leveret_tables *t, int32_t entry, const int32_t *
     put_octets_of(out, (uint64_t)body, 8);
     if (out->is_bad || out->at > out->end)
         return;
-    int32_t size = leveret_drafts_tell(properties, is_short ? chain + names : NULL, out->octets + out->at, out->end - out->at);
+    int32_t size = leveret_drafts_write_jms(properties, is_short ? chain + names : NULL, out->octets + out->at, out->end - out->at);
     if (size < 0) {
         out->is_bad = 1;
         return;

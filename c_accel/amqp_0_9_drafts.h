@@ -20,10 +20,10 @@ int32_t leveret_drafts_ingest(const leveret_tables *t, const int32_t *numbers, c
 
 /* Properties of class jms, octets[0:size], as those of class basic in target[0:room]: how many octets, or -1: Python reads them. `destination`: where the
  * short string stands that is one (0.9a5), -1: nowhere. */
-int32_t leveret_drafts_told(const uint8_t *octets, int32_t size, int32_t is_short, uint8_t *target, int32_t room, int32_t *destination);
+int32_t leveret_drafts_write_basic(const uint8_t *octets, int32_t size, int32_t is_short, uint8_t *target, int32_t room, int32_t *destination);
 
 /* Properties of class basic, which are valid, as those of class jms in target[0:room]: how many octets, or -1: Python writes them. `destination`: a short string, of 0.9a5; NULL:
  * it is 0.9r1. */
-int32_t leveret_drafts_tell(const uint8_t *octets, const uint8_t *destination, uint8_t *target, int32_t room);
+int32_t leveret_drafts_write_jms(const uint8_t *octets, const uint8_t *destination, uint8_t *target, int32_t room);
 
 #endif

@@ -56,7 +56,7 @@ static void put_word(writer *out, int32_t place)
 }
 
 /* The pairs of a draft's table between `at` and `end` as a table of class basic. */
-static void tell_basic_table(writer *out, const uint8_t *octets, int32_t at, int32_t end, int32_t is_short)
+static void put_basic_table(writer *out, const uint8_t *octets, int32_t at, int32_t end, int32_t is_short)
 {
     names_seen seen = {0};
     int32_t place = out->at;
@@ -107,7 +107,7 @@ static void tell_basic_table(writer *out, const uint8_t *octets, int32_t at, int
     put_word(out, place);
 }
 
-int32_t leveret_drafts_told(const uint8_t *octets, int32_t size, int32_t is_short, uint8_t *target, int32_t room, int32_t *destination)
+int32_t leveret_drafts_write_basic(const uint8_t *octets, int32_t size, int32_t is_short, uint8_t *target, int32_t room, int32_t *destination)
 {
     writer out = {target, 2, room, 0, NULL};
     uint32_t flags = (uint32_t)octets[0] << 8 | octets[1], basic = 0;
@@ -124,7 +124,7 @@ int32_t leveret_drafts_told(const uint8_t *octets, int32_t size, int32_t is_shor
             if (left < 4 || octets[at] || size_of(octets, at + 1) > left - 4)
                 return -1;
             length = 4 + size_of(octets, at + 1);
-            tell_basic_table(&out, octets, at + 4, at + length, is_short);
+            put_basic_table(&out, octets, at + 4, at + length, is_short);
         } else if (property == TIME && !is_short) {
             length = 8;
             if (left < 8)
@@ -249,7 +249,7 @@ static void put_number_value(writer *out, int32_t letter, const uint8_t *value, 
 }
 
 /* A valid table of class basic between `at` and `end` as a draft's. */
-static void tell_table(writer *out, const uint8_t *octets, int32_t at, int32_t end, int32_t is_short)
+static void put_jms_table(writer *out, const uint8_t *octets, int32_t at, int32_t end, int32_t is_short)
 {
     static const char TREE[] = "x-content-tree";
     names_seen seen = {0};
@@ -285,7 +285,7 @@ static void tell_table(writer *out, const uint8_t *octets, int32_t at, int32_t e
     put_word(out, place);
 }
 
-int32_t leveret_drafts_tell(const uint8_t *octets, const uint8_t *destination, uint8_t *target, int32_t room)
+int32_t leveret_drafts_write_jms(const uint8_t *octets, const uint8_t *destination, uint8_t *target, int32_t room)
 {
     writer out = {target, 2, room, 0, NULL};
     uint32_t flags = (uint32_t)octets[0] << 8 | octets[1], own = 0;
@@ -301,7 +301,7 @@ int32_t leveret_drafts_tell(const uint8_t *octets, const uint8_t *destination, u
         int32_t length = property == MODE || property == PRIORITY ? 1 : property == TIME ? 8 : 1 + octets[at];
         if (property == HEADERS) {
             length = 4 + (int32_t)word_of(octets, at);
-            tell_table(&out, octets, at + 4, at + length, is_short);
+            put_jms_table(&out, octets, at + 4, at + length, is_short);
         } else if (property == TIME && is_short) {
             uint64_t time = (uint64_t)word_of(octets, at) << 32 | word_of(octets, at + 4);
             put_digits(&out, time);

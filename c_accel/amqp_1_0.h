@@ -34,8 +34,8 @@ typedef struct {
     int32_t credit;      /* transfers that may be taken */
     int32_t taken;       /* how many were, in a row of delivery-ids that ends before next_id */
     int32_t is_settled;  /* all of them were settled by their sender */
-    int32_t may_tell;    /* what is accepted may be told at once: nothing goes before it, and it waits for nothing */
-    int32_t told;        /* how many of `taken` were */
+    int32_t may_accept;  /* dispositions of accepted transfers may be written at once: nothing goes before them, and they wait for nothing */
+    int32_t accepted;    /* transfers of `taken` whose disposition C has written */
     leveret_output *output;
     leveret_amqp_1_0_windows *windows;
     leveret_amqp_1_0_sender *receiver; /* the link whose flows are processed; NULL: none */

@@ -6,7 +6,7 @@
 #include "messages.h"
 #include "octets.h"
 #include "amqp_1_0_writer.h"
-#include "told.h"
+#include "neutral.h"
 
 enum { BASIC = 0, AMQP_1_0 = 2, AMQP_0_10 = 3 }; /* core/message/formats.py */
 enum { NAMES_MAX = 32, PROPERTIES_MAX = 1024 };
@@ -359,14 +359,14 @@ static void put_basic(writer *out, const uint8_t *octets, int32_t route)
 }
 
 /* The same of a message of 0-10, with `size` octets of properties. */
-static void put_told(writer *out, const uint8_t *octets, int32_t route, int32_t size)
+static void put_neutral(writer *out, const uint8_t *octets, int32_t route, int32_t size)
 {
-    leveret_told told;
-    if (leveret_amqp_0_10_told(octets + route, size, &told))
+    leveret_neutral neutral;
+    if (leveret_amqp_0_10_read_neutral(octets + route, size, &neutral))
         out->is_bad = 1;
     put_annotations(out, octets, route, NULL);
     if (!out->is_bad)
-        leveret_amqp_1_0_tell(&told, out);
+        leveret_amqp_1_0_write_neutral(&neutral, out);
 }
 
 int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t failed, int32_t noted, uint8_t *target, int32_t room)
@@ -402,7 +402,7 @@ int32_t leveret_amqp_1_0_head(const leveret_tables *t, int32_t message, int32_t 
     if (format == BASIC)
         put_basic(&out, octets, route);
     else
-        put_told(&out, octets, route, size);
+        put_neutral(&out, octets, route, size);
     keep_shape(&known, facts, octets, route + size, target, out.is_bad ? -1 : out.at, &free);
     put_data_head(&out, record[MESSAGE_BODY]);
     return out.is_bad ? -1 : out.at;

@@ -35,7 +35,7 @@ static inline int32_t next_code(fields *in)
     return in->source[in->at++];
 }
 
-static inline uint32_t take_uint(fields *in, int *is_null)
+static inline uint32_t next_uint(fields *in, int *is_null)
 {
     int32_t code = next_code(in);
     *is_null = code == 0x40;
@@ -52,7 +52,7 @@ static inline uint32_t take_uint(fields *in, int *is_null)
 }
 
 /* true; false and null are 0. */
-static inline int take_boolean(fields *in)
+static inline int next_boolean(fields *in)
 {
     int32_t code = next_code(in);
     if (code == 0x56 && in->at < in->end && in->source[in->at] < 2)
@@ -83,26 +83,26 @@ static int begin(fields *in, const uint8_t *source, int32_t at, int32_t end)
 }
 
 /* The transfer at `at` (its list) of a frame that ends at `end`: 0, or ASK, ASK_ROUTE. */
-static int32_t take_transfer(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source, int32_t at, int32_t end)
+static int32_t ingest_transfer(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source, int32_t at, int32_t end)
 {
     int32_t *state = t->state;
     fields in;
     int no_handle, no_id, no_format, no_mode;
     if (link->handle < 0 || link->credit <= 0 || !begin(&in, source, at, end))
         return ASK;
-    uint32_t handle = take_uint(&in, &no_handle), id = take_uint(&in, &no_id);
+    uint32_t handle = next_uint(&in, &no_handle), id = next_uint(&in, &no_id);
     if (next_code(&in) != 0xA0 || in.at >= in.end || source[in.at] > TAG_OCTETS || source[in.at] >= in.end - in.at)
         return ASK;
     in.at += 1 + source[in.at];
-    uint32_t format = take_uint(&in, &no_format);
-    int settled = take_boolean(&in);
-    if (take_boolean(&in)) /* more */
+    uint32_t format = next_uint(&in, &no_format);
+    int settled = next_boolean(&in);
+    if (next_boolean(&in)) /* more */
         return ASK;
     uint32_t mode = next_code(&in) == 0x40 ? 0 : 1; /* rcv-settle-mode */
     no_mode = next_code(&in) == 0x40;               /* state */
-    if (mode || !no_mode || take_boolean(&in) || take_boolean(&in)) /* resume, aborted */
+    if (mode || !no_mode || next_boolean(&in) || next_boolean(&in)) /* resume, aborted */
         return ASK;
-    take_boolean(&in); /* batchable */
+    next_boolean(&in); /* batchable */
     if (in.is_bad || in.at != in.end || no_handle || no_id || format || handle != (uint32_t)link->handle)
         return ASK;
     if ((link->is_next && id != link->next_id) || (link->taken && settled != link->is_settled))
@@ -143,15 +143,15 @@ static int32_t take_transfer(const leveret_tables *t, leveret_amqp_1_0_link *lin
 }
 
 /* The disposition at `at` (its list): of our deliveries, accepted and settled; 0, or ASK. */
-static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end)
+static int32_t ingest_disposition(const leveret_tables *t, const leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end)
 {
     fields in;
     int no_first, no_last;
     const int32_t *record = t->channels + link->record;
-    if (!begin(&in, source, at, end) || !take_boolean(&in)) /* role: the receiver's */
+    if (!begin(&in, source, at, end) || !next_boolean(&in)) /* role: the receiver's */
         return ASK;
-    uint32_t first = take_uint(&in, &no_first), last = take_uint(&in, &no_last);
-    if (!take_boolean(&in) || in.is_bad || no_first || in.left < 1 || in.end - in.at < 4) /* settled */
+    uint32_t first = next_uint(&in, &no_first), last = next_uint(&in, &no_last);
+    if (!next_boolean(&in) || in.is_bad || no_first || in.left < 1 || in.end - in.at < 4) /* settled */
         return ASK;
     const uint8_t *described = source + in.at;
     if (described[0] || described[1] != 0x53 || described[2] != ACCEPTED_STATE)
@@ -163,7 +163,7 @@ static int32_t take_disposition(const leveret_tables *t, const leveret_amqp_1_0_
     else
         return ASK;
     in.left -= 1;
-    take_boolean(&in); /* batchable */
+    next_boolean(&in); /* batchable */
     if (in.is_bad || in.at != in.end || in.end != end)
         return ASK;
     if (no_last)
@@ -210,23 +210,23 @@ static int32_t give_credit(const leveret_tables *t, leveret_amqp_1_0_link *link)
 }
 
 /* The flow at `at` (its list) of a frame of `size` octets that ends at `end`: 0; ASK, and link->flow_size where it is as usual. */
-static int32_t take_flow(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end, int32_t size)
+static int32_t ingest_flow(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *source, int32_t at, int32_t end, int32_t size)
 {
     fields in;
     int absent[7];
     if (!begin(&in, source, at, end))
         return ASK;
-    link->flow_next_incoming_id = take_uint(&in, &absent[0]);
-    link->flow_incoming_window = take_uint(&in, &absent[1]);
-    link->flow_next_outgoing_id = take_uint(&in, &absent[2]);
-    link->flow_outgoing_window = take_uint(&in, &absent[3]);
-    uint32_t handle = take_uint(&in, &absent[4]);
-    link->flow_delivery_count = take_uint(&in, &absent[5]);
-    link->flow_link_credit = take_uint(&in, &absent[6]);
+    link->flow_next_incoming_id = next_uint(&in, &absent[0]);
+    link->flow_incoming_window = next_uint(&in, &absent[1]);
+    link->flow_next_outgoing_id = next_uint(&in, &absent[2]);
+    link->flow_outgoing_window = next_uint(&in, &absent[3]);
+    uint32_t handle = next_uint(&in, &absent[4]);
+    link->flow_delivery_count = next_uint(&in, &absent[5]);
+    link->flow_link_credit = next_uint(&in, &absent[6]);
     int no_available, drain, echo;
-    take_uint(&in, &no_available);
-    drain = take_boolean(&in);
-    echo = take_boolean(&in);
+    next_uint(&in, &no_available);
+    drain = next_boolean(&in);
+    echo = next_boolean(&in);
     for (int field = 0; field < 7; field++)
         if (absent[field])
             return ASK;
@@ -255,10 +255,10 @@ static int32_t put_uint(uint8_t *target, int32_t at, uint32_t number)
 }
 
 /* Write `accepted`, settled, of what was taken, with the octets of hot_out.disposition, where that may be and there is room. */
-static void tell(leveret_amqp_1_0_link *link)
+static void put_accepted(leveret_amqp_1_0_link *link)
 {
     leveret_output *output = link->output;
-    if (!link->taken || link->is_settled || !link->may_tell || leveret_room(output) < SETTLE_ROOM)
+    if (!link->taken || link->is_settled || !link->may_accept || leveret_room(output) < SETTLE_ROOM)
         return;
     uint32_t first = link->next_id - (uint32_t)link->taken, last = link->next_id - 1;
     uint8_t *target = output->octets + output->end;
@@ -277,10 +277,10 @@ static void tell(leveret_amqp_1_0_link *link)
     target[12] = (uint8_t)(at - list + 1);
     target[13] = 6;
     output->end += at;
-    link->told = link->taken;
+    link->accepted = link->taken;
 }
 
-static int32_t take_frames(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
+static int32_t ingest_frames(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
 {
     int32_t *state = t->state;
     for (;;) {
@@ -301,11 +301,11 @@ static int32_t take_frames(const leveret_tables *t, leveret_amqp_1_0_link *link,
         if (head[8] || head[9] != 0x53)
             return ASK;
         if (head[10] == TRANSFER)
-            answer = take_transfer(t, link, route, source, at + 11, end);
+            answer = ingest_transfer(t, link, route, source, at + 11, end);
         else if (head[10] == DISPOSITION)
-            answer = take_disposition(t, link, source, at + 11, end);
+            answer = ingest_disposition(t, link, source, at + 11, end);
         else if (head[10] == FLOW)
-            answer = take_flow(t, link, source, at + 11, end, (int32_t)size);
+            answer = ingest_flow(t, link, source, at + 11, end, (int32_t)size);
         if (answer)
             return answer;
         state[STATE_AT] = end;
@@ -316,9 +316,9 @@ static int32_t take_frames(const leveret_tables *t, leveret_amqp_1_0_link *link,
 int32_t leveret_amqp_1_0_ingest(const leveret_tables *t, leveret_amqp_1_0_link *link, const uint8_t *route, const uint8_t *source)
 {
     link->flow_size = 0;
-    int32_t answer = take_frames(t, link, route, source);
+    int32_t answer = ingest_frames(t, link, route, source);
     if (answer != ASK_ROUTE)
-        tell(link);
+        put_accepted(link);
     return answer;
 }
 

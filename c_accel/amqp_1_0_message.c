@@ -165,7 +165,7 @@ static int32_t whole(reader *in)
 }
 
 /* The header (section 3.2.1): 1, with state[KIND] and state[LIFETIME]. */
-static int take_header(int32_t *state, reader *in)
+static int check_header(int32_t *state, reader *in)
 {
     int32_t count = begin_compound(in, 0);
     if (count < 0 || count > 5)
@@ -201,7 +201,7 @@ static int take_header(int32_t *state, reader *in)
 }
 
 /* Properties (section 3.2.4). */
-static int take_properties(int32_t *state, reader *in)
+static int check_properties(int32_t *state, reader *in)
 {
     int32_t count = begin_compound(in, 0);
     if (count < 0 || count > (int32_t)sizeof FIELDS - 1)
@@ -217,7 +217,7 @@ static int take_properties(int32_t *state, reader *in)
 }
 
 /* Application-properties (section 3.2.5): texts, each once, and scalars. */
-static int take_application(reader *in)
+static int check_application(reader *in)
 {
     int32_t keys[KEYS_MAX], sizes[KEYS_MAX];
     int32_t count = begin_compound(in, 1);
@@ -261,7 +261,7 @@ int32_t leveret_amqp_1_0_payload(int32_t *state, const uint8_t *source, int32_t 
             uint32_t size = head == 4 ? word_of(source, in.at) : source[in.at];
             return size == (uint32_t)(end - in.at - head) ? in.at + head : ASK;
         }
-        if (code == SECTION_HEADER ? !take_header(state, &in) : code == SECTION_PROPERTIES ? !take_properties(state, &in) : code == SECTION_APPLICATION ? !take_application(&in) : 1)
+        if (code == SECTION_HEADER ? !check_header(state, &in) : code == SECTION_PROPERTIES ? !check_properties(state, &in) : code == SECTION_APPLICATION ? !check_application(&in) : 1)
             return ASK;
         at = in.end;
         last = code;

@@ -2,7 +2,7 @@
 #ifndef LEVERET_AMQP_1_0_WRITER_H
 #define LEVERET_AMQP_1_0_WRITER_H
 
-#include "told.h"
+#include "neutral.h"
 #include "writer.h"
 
 enum { SECTION_HEADER = 0x70, SECTION_ANNOTATIONS = 0x72, SECTION_PROPERTIES = 0x73, SECTION_APPLICATION = 0x74, SECTION_DATA = 0x75 };
@@ -112,6 +112,6 @@ static inline void put_signed(writer *out, int32_t small, int32_t code, const ui
 }
 
 /* The sections properties and application-properties of a message of another version, for amqp_1_0_convert.c. */
-void leveret_amqp_1_0_tell(const leveret_told *told, writer *out);
+void leveret_amqp_1_0_write_neutral(const leveret_neutral *neutral, writer *out);
 
 #endif

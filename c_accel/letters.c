@@ -73,7 +73,7 @@ void leveret_forget_letters(leveret_letters *l)
 }
 
 /* Whether the queues of a row take one more message of so many blocks without a look at it; 0: they do not; 1; 2: the log has to have it. */
-static int32_t may_take(const leveret_tables *t, const leveret_letter *row, int32_t blocks, int32_t more, int32_t durable)
+static int32_t has_room_for(const leveret_tables *t, const leveret_letter *row, int32_t blocks, int32_t more, int32_t durable)
 {
     const int32_t *state = t->state;
     const leveret_letters *l = t->letters;
@@ -117,7 +117,7 @@ static int32_t plan(const leveret_tables *t, int32_t queue, int32_t reason, cons
     if (l->properties > row->properties_max)
         return 0;
     l->blocks = (row->target_size + l->properties + body + t->state[STATE_BLOCK_SIZE] - 1) / t->state[STATE_BLOCK_SIZE];
-    l->logs = may_take(t, row, l->blocks, more, kind & KIND_DURABLE);
+    l->logs = has_room_for(t, row, l->blocks, more, kind & KIND_DURABLE);
     return l->logs;
 }
 

@@ -10,7 +10,7 @@ static int64_t seen_position(const int32_t *queue)
     return (int64_t)queue[QUEUE_LOGGED_HIGH] * (MASK + 1) + queue[QUEUE_LOGGED];
 }
 
-static int64_t take_position(int32_t *queue, int32_t low)
+static int64_t next_position(int32_t *queue, int32_t low)
 {
     int64_t seen = seen_position(queue);
     int32_t ahead = (low - queue[QUEUE_LOGGED]) & MASK;
@@ -59,7 +59,7 @@ static int32_t put_places(const leveret_tables *t, int32_t entry, uint8_t *targe
     while (entry >= 0 && t->entries[entry + ENTRY_MESSAGE] == message) {
         int32_t *place = t->entries + entry, next = place[ENTRY_CONSUMER];
         int32_t *queue = t->queues + place[ENTRY_QUEUE];
-        int64_t position = take_position(queue, place[ENTRY_POSITION]);
+        int64_t position = next_position(queue, place[ENTRY_POSITION]);
         put_size(target, queue[QUEUE_IDENTITY]);
         put_number(target + 4, (int32_t)(position >> 30), (int32_t)(position & MASK));
         target += PLACE_SIZE;

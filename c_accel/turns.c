@@ -123,7 +123,7 @@ static int32_t deliver_of_group(const leveret_tables *t, leveret_round *r, int32
 }
 
 /* A queue with groups has its turn: true when core/queue/turns.py has to go on. What the searches pass over counts as deliveries do. */
-static int32_t take_turn_of_groups(const leveret_tables *t, leveret_round *r, int32_t queue, const int32_t *row, int32_t count)
+static int32_t run_turn_of_groups(const leveret_tables *t, leveret_round *r, int32_t queue, const int32_t *row, int32_t count)
 {
     leveret_search search;
     int32_t effort = 0, made = 1;
@@ -140,7 +140,7 @@ static int32_t take_turn_of_groups(const leveret_tables *t, leveret_round *r, in
 }
 
 /* A queue's turn: true when core/queue/turns.py has to go on with it, behind `done` and `idle`. */
-static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
+static int32_t run_turn(const leveret_tables *t, leveret_round *r, int32_t queue)
 {
     int32_t place = queue / QUEUE_WIDTH;
     int32_t count = r->row_counts[place];
@@ -151,7 +151,7 @@ static int32_t take_turn(const leveret_tables *t, leveret_round *r, int32_t queu
     if (count == 0 || is_overdue(t, queue))
         return 1;
     if (queue_record[QUEUE_LIMITS] & LIMIT_GROUPS)
-        return take_turn_of_groups(t, r, queue, row, count);
+        return run_turn_of_groups(t, r, queue, row, count);
     if (count == 1) {
         int32_t made = deliver(t, r, row[0] & ~LEVERET_LAST_OF_PRIORITY, r->turn);
         r->done = made < 0 ? -1 - made : made;
@@ -257,7 +257,7 @@ int32_t leveret_next_turn(const leveret_tables *t, leveret_round *r)
         int32_t queue = next_active(t);
         if (queue >= 0 && t->queues[queue + QUEUE_RETURNING])
             continue;
-        if (queue < 0 || take_turn(t, r, queue))
+        if (queue < 0 || run_turn(t, r, queue))
             return queue;
         r->left -= r->done;
         if (r->done >= r->turn)

@@ -77,7 +77,7 @@ class Clock:
             self.say("the clock cannot be set: %s" % text)
 
     def tick(self, now, has_network):
-        """Ask when it is time, read the answer, and keep the time now and then."""
+        """Ask the server when that is due, read its answer, and keep the newest time once an hour."""
         if self._kept_at is None:
             self._kept_at = now
         elif elapsed(now, self._kept_at) >= KEEP_MS:

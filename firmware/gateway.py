@@ -199,7 +199,7 @@ class Gateway:
     # The main loop
 
     def step(self):
-        """One round: move octets, tend every part, feed the watchdog."""
+        """Run one round: move octets, let every part do due work, feed the watchdog."""
         wait_ms = STEP_MS if self.store is None else min(STEP_MS, self.broker.journal.wait_ms())
         self.loop.step(wait_ms if self.bridges is None else self.bridges.wait_ms(wait_ms))
         now = port_clock.now_ms()

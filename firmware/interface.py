@@ -85,7 +85,7 @@ class Interface:
         return "%s is there; this board is %s" % (self.name, address)
 
     def _try(self, now):
-        """Begin to join, or anew when that has taken too long."""
+        """Begin to join the network; begin again when joining has taken too long."""
         if self._tried_at is not None and elapsed(now, self._tried_at) < (JOIN_MS if self._joining else self._pause_ms):
             return None
         self._tried_at = now

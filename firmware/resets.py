@@ -58,7 +58,7 @@ def starts(kept=None):
 
 
 def note(sentence):
-    """Keep a sentence. A file that cannot be written is not told: what is noted here matters less than what goes on."""
+    """Keep a sentence. An unwritable file is ignored, because serving goes on without these notes."""
     kept = lines()[1 - KEPT :] + ["%d %s" % (seconds(), sentence[:SIZE_MAX].replace("\n", " "))]
     try:
         with open(NEW, "w") as file:

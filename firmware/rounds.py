@@ -20,7 +20,7 @@ MASK = 0x3FFFFFFF
 
 
 def waiting(poller):
-    """`poller.poll` that makes nothing, where the interpreter has that."""
+    """The form of `poller.poll` that allocates nothing, where the interpreter has it (ipoll)."""
     return poller.ipoll if hasattr(poller, "ipoll") else poller.poll
 
 
@@ -57,7 +57,7 @@ class Rounds(Slots):
         self.arm()
 
     def wait_ms(self, timeout_ms):
-        """How long this round may wait."""
+        """Milliseconds that this round may wait."""
         broker = self.broker
         if broker.jobs or broker.has_active():
             return 0
@@ -65,7 +65,7 @@ class Rounds(Slots):
         return max(0, min(timeout_ms, TICK_MS - ((now - self.ticked) & MASK), broker.due_in(now)))
 
     def hear(self, wait_ms):
-        """Wait, and note what poll says: nothing is added to its set or taken from it while it tells."""
+        """Wait, and note the events of poll. Streams are registered and removed only after poll has returned all of them."""
         for key, flags in self.wait(wait_ms):
             owner = self.by_key.get(key if isinstance(key, int) else key_of(key))
             if isinstance(owner, int):

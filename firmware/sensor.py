@@ -88,7 +88,7 @@ class Sensor:
         self._read_at = None
 
     def step(self, now):
-        """Publish when it is time."""
+        """Publish a reading when `every_ms` have passed."""
         if self._read_at is not None and elapsed(now, self._read_at) < self.every_ms:
             return
         if self._declared and self.queue in self._broker.queues or self._declare(now):

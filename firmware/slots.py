@@ -43,7 +43,7 @@ def begin(words):
 
 
 def keep():
-    """The version on trial has come up: it stays. Raises OSError."""
+    """Keep the version on trial, because it has come up. Raises OSError."""
     global trial
     write(trial)
     trial = None
@@ -52,7 +52,7 @@ def keep():
 
 
 def ended(is_stopped):
-    """main.py has nothing more to run: a version on trial is tried again, unless the console has stopped it."""
+    """Start a version on trial again, because main.py has ended; not when the console has stopped it."""
     if trial is None:
         return
     if is_stopped:

@@ -47,7 +47,7 @@ def largest(free):
 
 
 def figures(gateway, room):
-    """The page, a dict of at most `room` octets as JSON: what is said last goes first where that is too little."""
+    """The page, a dict of at most `room` octets as JSON. Where that is too little, the last figures are left out first."""
     broker = gateway.broker
     size, free, hole = heap()
     implementation = sys.implementation
@@ -76,7 +76,7 @@ def figures(gateway, room):
 
 
 class Page:
-    """Of a Gateway."""
+    """The page of one Gateway."""
 
     def __init__(self, gateway):
         self.gateway = gateway

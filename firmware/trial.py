@@ -13,7 +13,7 @@ KEPT = "the update is kept"
 
 
 class Trial:
-    """Of the version that runs. `gateway`: its Gateway."""
+    """The trial of the version that runs. `gateway`: its Gateway."""
 
     def __init__(self, gateway):
         self.gateway = gateway

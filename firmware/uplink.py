@@ -36,5 +36,5 @@ def checked(tables):
 
 
 def start(loop, broker, settings):
-    """The Bridges, begun."""
+    """Start the bridges: a Bridges."""
     return Bridges(loop, broker, settings, say, Dial)

@@ -15,7 +15,7 @@ class Buffer:
         self.start = self.end = 0
 
     def writable(self) -> memoryview:
-        """Where more can be put: behind `end`."""
+        """The free octets behind `end`, to be filled."""
         if self.start:
             left = self.end - self.start
             self.octets[:left] = self.octets[self.start : self.end]
@@ -56,7 +56,7 @@ class Side:
         self._outward.start += size
 
     def tick(self, now: int) -> None:
-        """Nothing here is on a clock."""
+        """Nothing to do: a joint has no timers."""
 
 
 class Joint:

@@ -4,6 +4,6 @@ from typing import Any
 
 
 def over(owner: Any, name: str, function: Any) -> None:
-    """From now on owner.NAME(...) is function(the one before, ...)."""
+    """Replace owner.NAME by a function that calls `function` with the method replaced as its first argument."""
     before = getattr(owner, name)
     setattr(owner, name, lambda *given: function(before, *given))

@@ -26,7 +26,7 @@ class PasswordThread:
         self._more = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
 
-    def take(self, derivation: "Any", login: "Any") -> None:
+    def calculate(self, derivation: "Any", login: "Any") -> None:
         """Have a passwords.Derivation calculated for a login.Login, which is a job of the broker then."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="leveret-passwords", daemon=True)

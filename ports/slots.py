@@ -41,9 +41,9 @@ class Slots:
 
     def add(self, stream: "Any", endpoint: "Any") -> None:
         """Drive `endpoint` over `stream` until it is closed. Raises OSError when all slots are taken."""
-        self.take(stream, endpoint)
+        self.slot_for(stream, endpoint)
 
-    def take(self, stream: "Any", endpoint: "Any") -> int:
+    def slot_for(self, stream: "Any", endpoint: "Any") -> int:
         """The slot that `stream` and `endpoint` have from now on. Raises OSError when all are taken."""
         if not self.has_slot():
             raise OSError("all %d stream slots are taken" % len(self.streams))

@@ -32,7 +32,7 @@ class Port(Protocol):
     """The functions of the process that the requests call."""
 
     def drain(self) -> None:
-        """No client comes in any more."""
+        """Accept no further connections."""
 
     def trace(self, is_on: bool, exchanges: list[str] | None, queues: list[str] | None) -> None:
         """Turn the firehose on, for those with these names (None: all), or off."""
@@ -77,7 +77,7 @@ def shut(connection: Any, reason: str) -> None:
 
 
 def drain(broker: Any, request: dict[str, Any]) -> str:
-    """Let clients go, but for the connection called `keep`."""
+    """Close all connections but the one called `keep`."""
     broker.port.drain()
     others = [each for each in broker.connections if each.name != request.get("keep")]
     for each in others:
@@ -102,7 +102,7 @@ def trace(broker: Any, request: dict[str, Any]) -> str:
 
 
 def look(broker: Any, request: dict[str, Any]) -> str:
-    """Messages at the head of a queue, which go back as if nobody had looked."""
+    """Messages at the head of a queue. They go back to their places, and no delivery is counted."""
     name, count = request.get("queue"), request.get("count", 1)
     if not isinstance(name, str) or type(count) is not int or not 0 < count <= LOOK_MAX:
         raise ValueError(f"look needs the name of a queue, and a count from 1 to {LOOK_MAX}")
@@ -143,13 +143,13 @@ def reload(broker: Any, request: dict[str, Any]) -> str:
         return str(json_text({"ok": True, "number": broker.port.reload()}))
     reading = broker.port.reading(number)
     room = broker.limits.management_size_max - 256
-    told: list[str] = []
+    sentences: list[str] = []
     for sentence in reading.sentences:
         room -= len(json_text(sentence).encode()) + 2
         if room < 0:
             break
-        told.append(sentence)
-    return str(json_text({"ok": True, "over": reading.over, "failed": reading.failed, "sentences": told}))
+        sentences.append(sentence)
+    return str(json_text({"ok": True, "over": reading.over, "failed": reading.failed, "sentences": sentences}))
 
 
 REQUESTS = {

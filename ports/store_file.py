@@ -33,7 +33,7 @@ PRIVATE = 0o600
 PAGE = 4096  # what a sync makes the medium write at least
 CYCLES = 1000  # how often a cell of a memory card bears to be written: what makers of cheap ones promise
 COPY_SIZE = 65536
-LOOK_S = 0.1  # how often the file system is asked for its room
+MEASURE_S = 0.1  # how often the file system is asked for its room
 RESERVE = "reserve"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -71,7 +71,7 @@ class FileStore:
         space = os.fstatvfs(self.directory)
         self.capacity = space.f_blocks * space.f_frsize
         self.left = 0  # octets of the file system that were free when it was asked, less what was written since
-        self.look_at = 0.0
+        self.measure_at = 0.0
         self.reserve_size = 0
         self.reserved = False
         self.note = segment_list.Noted(self.read_file(segment_list.FILE))
@@ -123,8 +123,8 @@ class FileStore:
     def free(self) -> int:
         """Octets that the file system has left for us, less what the reserve lacks."""
         now = time.monotonic()
-        if now >= self.look_at:
-            self.look_at = now + LOOK_S
+        if now >= self.measure_at:
+            self.measure_at = now + MEASURE_S
             space = os.fstatvfs(self.directory)
             self.left = space.f_bavail * space.f_frsize
         return self.left - (0 if self.reserved else self.reserve_size)
@@ -157,7 +157,7 @@ class FileStore:
             return False
         finally:
             self.reserved = False
-            self.look_at = 0.0
+            self.measure_at = 0.0
         return True
 
     def append(self, number: int, octets: bytes | bytearray | memoryview) -> None:
@@ -264,7 +264,7 @@ class FileStore:
                     self.note = segment_list.Noted(before)
                     raise
         os.remove(self.name(number))
-        self.look_at = 0.0
+        self.measure_at = 0.0
         self.sync_directory()
         if owes_note:
             self.write_note()

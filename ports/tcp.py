@@ -42,14 +42,14 @@ class Loop(Slots):
         self.gathering: "dict[int, Any]" = {}  # slot -> its send buffer, which may be scattered (DESIGN.md section 1)
         self.needy: "set[int]" = set()  # slots whose streams have `needs` of their own (DESIGN.md section 2)
         self.unread: "set[int]" = set()  # those of them that hold octets which poll knows nothing of
-        self.told: int | None = None
+        self.told_ms: int | None = None
         self.tell_broker(self.ticked)
 
     # Streams
 
     def add(self, stream: "Any", endpoint: "Any") -> None:
         """Drive `endpoint` over `stream` until it is closed. Raises OSError when all slots are taken."""
-        slot = self.take(stream, endpoint)
+        slot = self.slot_for(stream, endpoint)
         buffer = getattr(endpoint, "send", None)
         if self.collect_touched is not None and buffer is not None and hasattr(buffer, "slot"):
             if buffer.slot is not None:
@@ -152,8 +152,8 @@ class Loop(Slots):
 
     def tell_broker(self, now: int) -> None:
         """Tell the broker what time it is."""
-        if self.broker is not None and now != self.told:
-            self.told = now
+        if self.broker is not None and now != self.told_ms:
+            self.told_ms = now
             self.broker.tick(now, clock.seconds())
 
     def tell_endpoints(self, now: int) -> None:

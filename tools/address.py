@@ -13,7 +13,7 @@ from leveret.ports.setting_rows import reading
 from leveret.ports.settings import Table
 from leveret.ports.url import check_host
 
-from .usage import UsageError, told
+from .usage import UsageError, checked
 
 AMQP_PORT = 5672
 AMQPS_PORT = 5671
@@ -33,12 +33,24 @@ def digits(words, numbers):
 
 SERIAL = Table(
     (
-        ("baud", digits(f"a whole number from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)), BAUD_DEFAULT),
-        ("speed", digits(f"from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)), None),
-        ("crc", digits("16 or 32", (16, 32)), None),
-        ("frame", digits("from 32 to 2048", range(32, 2049)), None),
-        ("window", digits("one of " + ", ".join(map(str, WINDOW_SIZES)), WINDOW_SIZES), None),
-        ("address", digits("from 1 to 255", range(1, 256)), None),
+        (
+            "baud",
+            digits(f"a whole number from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)),
+            BAUD_DEFAULT,
+            "bits/s",
+            "the line's speed at first",
+        ),
+        (
+            "speed",
+            digits(f"from 1 to {BAUD_MAX}", range(1, BAUD_MAX + 1)),
+            None,
+            "bits/s",
+            "the speed that both ends change to; left out: none",
+        ),
+        ("crc", digits("16 or 32", (16, 32)), None, "bits", "of the check of each frame"),
+        ("frame", digits("from 32 to 2048", range(32, 2049)), None, "octets", "of a frame's payload, at most"),
+        ("window", digits("one of " + ", ".join(map(str, WINDOW_SIZES)), WINDOW_SIZES), None, "octets", "that may be on the way"),
+        ("address", digits("from 1 to 255", range(1, 256)), None, "station", "its number on a half-duplex line"),
     ),
     "{url!r}: a serial line has no setting {name!r}; there are {names}",
     "{url!r}: {name} must be {words}",
@@ -243,7 +255,7 @@ def _tls(url, parts):
 def _serial(url, parts):
     if parts.netloc or not parts.path.startswith("/") or parts.path.endswith("/") or "\0" in parts.path:
         raise UsageError(f"{url!r} names no device by its whole path; it must be serial:///dev/ttyX?baud={BAUD_DEFAULT}")
-    values = told(SERIAL.full, settings_of(parts), url=url)
+    values = checked(SERIAL.full, settings_of(parts), url=url)
     options = {
         option: values[name] // 8 if name == "crc" else values[name] for name, option in LINK_ARGUMENTS.items() if values[name] is not None
     }

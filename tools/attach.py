@@ -167,13 +167,13 @@ def open_all(options, wanted, loop):
 
 def serve(loop, line, doors, asked):
     """Carry octets until `asked` holds something."""
-    told = ""
+    trouble = ""
     while not asked:
         loop.step(min(STEP_MS, line.wait_ms()))
         line.tick(now_ms())
-        if line.trouble != told:
-            say(line.trouble or ("the line is back" if told else ""))
-            told = line.trouble
+        if line.trouble != trouble:
+            say(line.trouble or ("the line is back" if trouble else ""))
+            trouble = line.trouble
         for door in doors:
             door.look(line.plugged_in)
 

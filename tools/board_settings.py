@@ -12,7 +12,7 @@ from leveret.ports.settings import Table, whole
 
 from .address import BAUD_MAX
 from .board_parts import DRAFTS
-from .usage import UsageError, told
+from .usage import UsageError, checked
 
 WATCHDOG_CHIP_MS = {"RP2": 8388}  # the longest that a chip's watchdog waits, by what its boards are called
 WATCHDOG_MS_MIN, WATCHDOG_MS_MAX = 1000, 32000
@@ -82,7 +82,7 @@ TABLES = {
     "[board]": table(
         """
 name | text 1 32 | | | on the network and in the sensor's messages; left out: the profile's
-listen | place | | | where AMQP is served over the network; left out: 5672 where there is one
+listen | place | | TCP port | where AMQP is served over the network; left out: 5672 where there is one
 country | country | | | Wi-Fi's country code
 ethernet | table | | | an interface of MicroPython's module network (kind), and its arguments
 serial | serial | | | AMQP over a line; console: the one it was flashed over, beside the prompt; left out: that where there is no network
@@ -95,7 +95,7 @@ sensor | table | | | [board.sensor]: publish what pins and I2C devices say
     ),
     "[board.serial]": table(
         f"""
-line | line | | | which line
+line | line | | UART | which line
 baud | whole 300 {BAUD_MAX} | 115200 | bits/s | its speed
 tx | pin | | pin | where it sends
 rx | pin | | pin | where it listens
@@ -134,13 +134,13 @@ i2c | tables | | | devices, as below
     "i2c in [board.sensor]": table(
         """
 name | text 1 64 | | | of the reading
-bus | whole 0 15 | 0 | | the number of the I2C bus
+bus | whole 0 15 | 0 | bus | the number of the I2C bus
 scl | pin | | pin | clock
 sda | pin | | pin | data
-address | whole 0 127 | | | of the device
-register | whole 0 255 | 0 | | read from there
+address | whole 0 127 | | 7 bits | of the device
+register | whole 0 255 | 0 | register | read from there
 size | whole 1 8 | 2 | octets | of the reading, most significant first
-scale | number | 1 | | what a reading is multiplied with
+scale | number | 1 | factor | what a reading is multiplied with
 """,
         ((), lambda values: values["name"] is not None, "{path}: {table} has no name; it must be " + text(1, 64)[1]),
         ((), lambda values: values["address"] is not None, "{path}: {table} has no address; it must be a whole number from 0 to 127"),
@@ -151,7 +151,7 @@ scale | number | 1 | | what a reading is multiplied with
 
 def check_table(path, title, given):
     """One table. Raises UsageError."""
-    told(TABLES[title].full, given, path=path, table=title)
+    checked(TABLES[title].full, given, path=path, table=title)
 
 
 def check(path, given, board):

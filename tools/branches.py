@@ -39,7 +39,7 @@ def run(options):
     try:
         with manage.Manager(options.url) as manager:
             if options.action == "list":
-                for branch in told(manager):
+                for branch in branches_of(manager):
                     print(line_of(branch))
             else:
                 manager.ask("decide-branch", xid=options.xid, outcome=options.action)
@@ -49,7 +49,7 @@ def run(options):
     return 0
 
 
-def told(manager):
+def branches_of(manager):
     """The branches; none where the broker has never had one."""
     try:
         return manager.ask("branches")["branches"]

@@ -160,8 +160,8 @@ def status(url, as_json):
                 say(f"no bridge reports to the broker at {manage.url_without_password(url)}")
             for name in names:
                 answer = manager.ask("bridges", name=name)
-                told = dict(answer["status"], reported_s_ago=round(answer["reported_ms_ago"] / 1000, 1))
-                print(json.dumps(told) if as_json else "\n".join(bridge_status.lines(told)), flush=True)
+                figures = dict(answer["status"], reported_s_ago=round(answer["reported_ms_ago"] / 1000, 1))
+                print(json.dumps(figures) if as_json else "\n".join(bridge_status.lines(figures)), flush=True)
     except manage.ManageFailed as error:
         print(f"leveret bridge: {error}", file=sys.stderr)
         return 1

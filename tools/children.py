@@ -45,8 +45,8 @@ class Child:
             return file.read().strip().rsplit("\n", 1)[-1]
 
     def fail(self, sentence):
-        told = self.last_error_line()
-        raise ChildFailed(f"{self.name} {sentence}" + (f": {told}" if told else "") + f" (logs: {self.output_path}, {self.error_path})")
+        line = self.last_error_line()
+        raise ChildFailed(f"{self.name} {sentence}" + (f": {line}" if line else "") + f" (logs: {self.output_path}, {self.error_path})")
 
     def wait_line(self, start, seconds_max):
         """The first line that starts with `start`."""

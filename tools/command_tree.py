@@ -43,8 +43,8 @@ class Command:
         self.commands = []
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
-                told = {each.dest: each.help or "" for each in action._choices_actions}
-                self.commands = [Command(below, (*path, name), told.get(name, "")) for name, below in action.choices.items()]
+                helps = {each.dest: each.help or "" for each in action._choices_actions}
+                self.commands = [Command(below, (*path, name), helps.get(name, "")) for name, below in action.choices.items()]
             elif action.help != argparse.SUPPRESS:
                 (self.options if action.option_strings else self.arguments).append(Option(action, parser.prog))
 

@@ -132,8 +132,8 @@ def filled(text, **lists):
 
 def words_of(command):
     """Words that may stand at a command's place: (word, help)."""
-    told = [(each.path[-1], each.help) for each in command.commands]
-    return told + [(word, option.help) for option in command.arguments for word in option.choices]
+    pairs = [(each.path[-1], each.help) for each in command.commands]
+    return pairs + [(word, option.help) for option in command.arguments for word in option.choices]
 
 
 def kinds_of(command):

@@ -49,11 +49,11 @@ def java_version(java="java"):
     if home:
         java = os.path.join(home, "bin", "java")
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    return int(match.group(1)) if match and told.returncode == 0 else 0
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    return int(match.group(1)) if match and done.returncode == 0 else 0
 
 
 def _on_path(*names):
@@ -68,8 +68,8 @@ def _micropython():
     """A `micropython` on PATH that is new enough."""
     ask = "import sys; print('%d %d' % tuple(sys.implementation.version[:2]))"
     try:
-        told = subprocess.run(["micropython", "-c", ask], capture_output=True, text=True, timeout=30)
-        return tuple(int(part) for part in told.stdout.split()) >= MICROPYTHON_OLDEST
+        done = subprocess.run(["micropython", "-c", ask], capture_output=True, text=True, timeout=30)
+        return tuple(int(part) for part in done.stdout.split()) >= MICROPYTHON_OLDEST
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False
 
@@ -78,8 +78,8 @@ def _micropython_32():
     """A 32-bit `micropython` on PATH, under this name or as micropython32."""
     for name in ("micropython32", "micropython"):
         try:
-            told = subprocess.run([name, "-c", "import sys; print(sys.maxsize)"], capture_output=True, text=True, timeout=30)
-            if int(told.stdout) < 1 << 31:
+            done = subprocess.run([name, "-c", "import sys; print(sys.maxsize)"], capture_output=True, text=True, timeout=30)
+            if int(done.stdout) < 1 << 31:
                 return True
         except (OSError, ValueError, subprocess.TimeoutExpired):
             continue
@@ -110,10 +110,10 @@ def rabbitmqadmin_2():
     on_path = [shutil.which(name) for name in ("rabbitmqadmin-ng", "rabbitmqadmin")]
     for path in (os.environ.get(RABBITMQADMIN_VARIABLE), *on_path, os.path.expanduser("~/.cargo/bin/rabbitmqadmin")):
         try:
-            told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30) if path else None
+            done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30) if path else None
         except (OSError, subprocess.TimeoutExpired):
             continue
-        if told is not None and re.match(r"rabbitmqadmin 2\.", told.stdout):
+        if done is not None and re.match(r"rabbitmqadmin 2\.", done.stdout):
             return path
     return None
 
@@ -320,9 +320,9 @@ def missing_sentence():
 
 def excuse(reason):
     """The missing component that a skipped test's reason names, or None."""
-    told = reason.lower()
+    words = reason.lower()
     for component in ALL:
-        if any(word in told for word in component.words) and not component.present():
+        if any(word in words for word in component.words) and not component.present():
             return component
     return None
 

@@ -9,17 +9,17 @@ from typing import Any
 
 from leveret.core.access import passwords, permissions, topic_permissions
 from leveret.core.amqp_1_0 import nodes
-from leveret.core.broker.policies import PATTERN_SIZE_MAX, Policy
+from leveret.core.broker.policies import APPLY_TO, PATTERN_SIZE_MAX, PRIORITY_MAX, Policy
 from leveret.core.errors import ProtocolError
 from leveret.core.limit_words import WORDS
 from leveret.core.limits import ROWS, Limits, check_range, pattern_size_max
 from leveret.core.patterns.expression import Pattern
-from leveret.ports.setting_rows import ANY, is_tables, is_texts, octets_of, passing, quoted, reading, rows
+from leveret.ports.setting_rows import is_tables, is_texts, octets_of, passing, quoted, reading, rows
 from leveret.ports.settings import Table
 
 from . import address, data
 from .operator_log import LEVELS
-from .usage import UsageError, meant, read_toml, told
+from .usage import UsageError, checked, meant, read_toml
 
 TAGS = ("administrator", "policymaker", "monitoring", "management", "impersonator")
 NONCE_SIZE = 32
@@ -76,7 +76,10 @@ KINDS = {
     "policy-name": passing("a name", lambda value: isinstance(value, str), POLICY),
     "pattern": passing("a regular expression", lambda value: isinstance(value, str), POLICY),
     "node-pattern": passing("a regular expression", lambda value: isinstance(value, str)),
-    "any": ANY,
+    # core/broker/policies.py refuses others, for whoever makes a policy
+    "definition": passing("a table of RabbitMQ's keys", lambda value: value is not None),
+    "priority": passing(f"a whole number from -{PRIORITY_MAX} to {PRIORITY_MAX}", lambda value: value is not None),
+    "apply-to": passing("one of " + ", ".join(APPLY_TO), lambda value: value is not None),
     **{f"[{name}]": in_table(name) for name in ("limits", "data", "board")},
     "node-kind": quoted(*nodes.KINDS),
     **{f"[[{name}]]": in_tables(name) for name in ("user", "node", "policy", "bridge")},
@@ -139,9 +142,9 @@ POLICY_TABLE = Table(
         """
 name | policy-name | | | of the policy
 pattern | pattern | | | the names that it is for
-definition | any | | | as RabbitMQ's: { message-ttl = 60000, max-length = 1000 }
-priority | any | 0 | | of several for a name the highest counts
-apply-to | any | "all" | | all, queues, exchanges, streams or classic_queues
+definition | definition | | | as RabbitMQ's: { message-ttl = 60000, max-length = 1000 }
+priority | priority | 0 | rank | of several for a name the highest counts
+apply-to | apply-to | "all" | | what of the names that fit has it
 """,
         KINDS,
     ),
@@ -173,7 +176,7 @@ def read(path):
     settings = getattr(path, "settings", None)
     if settings is None:
         settings = read_toml(path, "the configuration file {path} cannot be read: {reason}")
-    told(FILE.check, settings, path=path)
+    checked(FILE.check, settings, path=path)
     return settings
 
 
@@ -236,7 +239,7 @@ def made_on_use(path):
     """((Pattern, kind), ...) of the file's [[node]]: what AMQP 1.0 makes on use (core/amqp_1_0/nodes.py). Raises UsageError."""
     made = []
     for table in read(path).get("node", []):
-        values = told(NODE.full, table, path=path)
+        values = checked(NODE.full, table, path=path)
         try:
             made.append((Pattern(values["pattern"], PATTERN_SIZE_MAX), values["kind"]))
         except ValueError as error:
@@ -245,7 +248,7 @@ def made_on_use(path):
 
 
 def _policy(path, table):
-    values = told(POLICY_TABLE.full, table, path=path)
+    values = checked(POLICY_TABLE.full, table, path=path)
     try:
         return Policy(*values.values())
     except ProtocolError as error:
@@ -346,7 +349,7 @@ def user(path, table, limits, host=None):
     """The User of a [[user]] table; a password in the clear takes `password_rounds` of calculation. `host`: the virtual host, None: the
     file's. Raises UsageError."""
     name = table.get("name")
-    values = told(USER.full, table, path=path, user=name)
+    values = checked(USER.full, table, path=path, user=name)
     rights = [values[key] for key in ("configure", "write", "read")]
     granted = None if rights == [None] * 3 else tuple("" if each is None else each for each in rights)
     try:
@@ -400,12 +403,12 @@ def _listen(path, urls):
 
 def given_limits(path):
     """The limits of the file's [limits]: ({limit: number}, memory_max or None); ({}, None) without a file. Raises UsageError."""
-    values = told(LIMITS.check, read(path).get("limits", {}), path=path)
+    values = checked(LIMITS.check, read(path).get("limits", {}), path=path)
     return {name: value for name, value in values.items() if name != MEMORY_MAX}, values.get(MEMORY_MAX)
 
 
 def _limits(path, values, numbers=None):
-    given = told(LIMITS.check, values, path=path)
+    given = checked(LIMITS.check, values, path=path)
     given.pop(MEMORY_MAX, None)
     try:
         made: Any = Limits(**dict(numbers or {}, **given))

@@ -149,8 +149,8 @@ class Data:
             return ""
         from leveret.core.staging.contents import open_contents  # here: a broker without contents keeps a few hundred KiB less
 
-        told = open_contents(broker, False)
-        return "; " + told if told else ""
+        lost = open_contents(broker, False)
+        return "; " + lost if lost else ""
 
 
 def told_of_files(store):
@@ -211,7 +211,7 @@ def chosen(options, path, table):
 
     Raises UsageError.
     """
-    in_file = usage.told(TABLE.check, table, path=path)
+    in_file = usage.checked(TABLE.check, table, path=path)
     given = {name: getattr(options, name) for name in KEYS if name != "directory" and getattr(options, name) is not None}
     if options.memory or (options.data is None and "directory" not in table):
         unused = sorted(given) or sorted(name for name in table if not options.memory)
@@ -223,7 +223,7 @@ def chosen(options, path, table):
     directory = table["directory"] if options.data is None else options.data
     if directory == "" or "\0" in directory:
         raise UsageError("--data (and directory in [data]) needs the name of a directory, and no name has a NUL")
-    on_line = usage.told(OPTIONS.check, {flag(name): value for name, value in given.items()})
+    on_line = usage.checked(OPTIONS.check, {flag(name): value for name, value in given.items()})
     values = {name: on_line.get(flag(name), in_file.get(name, default)) for name, _, default, *_ in ROWS}
     if not {"segment_size"} & (set(given) | set(table)):
         values["segment_size"] = min(values["segment_size"], values["disk_max"] // SEGMENTS_USUAL)
@@ -235,7 +235,7 @@ def chosen(options, path, table):
     return Data(dict(values, directory=directory))
 
 
-def told(figures, disk_max):
+def log_at_start(figures, disk_max):
     """The log of a broker that starts, in words."""
     files = figures["log_segments"]
     return (

@@ -105,12 +105,12 @@ def export_to(path, manager):
                 file.write(text)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    told = [
+    rare = [
         f"user {user['name']!r}: the password hash is of use to Leveret alone; RabbitMQ takes it and lets nobody in by it"
         for user in items.get("users", [])
         if user["hashing_algorithm"] == passwords.Pbkdf2.algorithm
     ]
-    return sorted(items.get("left_out", [])) + sorted(told)
+    return sorted(items.get("left_out", [])) + sorted(rare)
 
 
 def import_from(document, manager, host=None):
@@ -164,8 +164,8 @@ def load_into(broker, document, host=None):
 
 def counted(loaded):
     """The loaded definitions, in words."""
-    told = {section: count for section, count in loaded.items() if count or section not in RARE}
-    return "loaded " + ", ".join(f"{count} {section.replace('_', ' ')}" for section, count in told.items())
+    counts = {section: count for section, count in loaded.items() if count or section not in RARE}
+    return "loaded " + ", ".join(f"{count} {section.replace('_', ' ')}" for section, count in counts.items())
 
 
 def run(options):

@@ -41,33 +41,33 @@ def read_rows(pattern):
 
 def faults(stages):
     """One sentence for each disagreement; [] when everything agrees."""
-    told = []
+    faults = []
     expected = stages.expected()
     for sensor in stages.sensors:
-        told += differ(f"sensor {sensor['device']}: published and confirmed", sensor["published"], sensor["confirmed"])
-        told += differ(f"sensor {sensor['device']}: sent again", sensor["resent"], 0)
-    told += differ("published and distinct readings", stages.published, len(expected))
-    told += differ("published and bridged", stages.published, stages.bridge["bridged"])
-    told += compare("the upstream stream", expected, stages.upstream)
+        faults += differ(f"sensor {sensor['device']}: published and confirmed", sensor["published"], sensor["confirmed"])
+        faults += differ(f"sensor {sensor['device']}: sent again", sensor["resent"], 0)
+    faults += differ("published and distinct readings", stages.published, len(expected))
+    faults += differ("published and bridged", stages.published, stages.bridge["bridged"])
+    faults += compare("the upstream stream", expected, stages.upstream)
     if stages.pipeline is not None:
-        told += pipeline_faults(stages, expected)
+        faults += pipeline_faults(stages, expected)
     if not expected:
-        told.append("the sensors published nothing")
-    return told
+        faults.append("the sensors published nothing")
+    return faults
 
 
 def pipeline_faults(stages, expected):
     """Disagreements of the Spark stage with what was published."""
     job, parquet = stages.pipeline, stages.parquet
-    told = differ("published and rows read by Spark", stages.published, job["rows_read"])
-    told += differ("rows and readings after cleaning", job["rows_read"], job["readings"])
-    told += differ("duplicates", job["duplicates"], 0)
-    told += differ("dead letters", len(parquet.dead_letters), 0)
-    told += compare("the Parquet files", expected, parquet.copies)
-    told += differ("windows said and windows in the files", job["windows"], len(parquet.windows))
+    faults = differ("published and rows read by Spark", stages.published, job["rows_read"])
+    faults += differ("rows and readings after cleaning", job["rows_read"], job["readings"])
+    faults += differ("duplicates", job["duplicates"], 0)
+    faults += differ("dead letters", len(parquet.dead_letters), 0)
+    faults += compare("the Parquet files", expected, parquet.copies)
+    faults += differ("windows said and windows in the files", job["windows"], len(parquet.windows))
     if parquet.window_counts() != dict(parquet.counted):
-        told.append("the windows' counts are not those of the rows they were made from")
-    return told
+        faults.append("the windows' counts are not those of the rows they were made from")
+    return faults
 
 
 def differ(subject, one, other):
@@ -76,7 +76,7 @@ def differ(subject, one, other):
 
 def compare(where, expected, copies):
     """Lost, doubled and unknown message ids."""
-    told = []
+    faults = []
     for subject, identities in (
         ("lost", expected - copies.keys()),
         ("doubled", {name for name, count in copies.items() if count > 1}),
@@ -84,8 +84,8 @@ def compare(where, expected, copies):
     ):
         if identities:
             names = ", ".join(str(name) for name in sorted(identities, key=str)[:TOLD_MAX])
-            told.append(f"{where}: {len(identities)} {subject}, as {names}")
-    return told
+            faults.append(f"{where}: {len(identities)} {subject}, as {names}")
+    return faults
 
 
 def stage_table(stages):

@@ -117,18 +117,18 @@ class Progress:
         self.stream = stream
         self.is_quiet = is_quiet
         self.on_terminal = stream.isatty()
-        self.told_at = 0.0
-        self.told = -1  # octets that were told last
+        self.shown_at = 0.0
+        self.shown = -1  # octets that were told last
         self.at = 0
 
     def note(self, at, size):
         """`at` of `size` octets have gone."""
         self.at = at
         now = time.monotonic()
-        is_due = now - self.told_at >= (SHOW_S if self.on_terminal else LINE_S) or at == size != self.told
+        is_due = now - self.shown_at >= (SHOW_S if self.on_terminal else LINE_S) or at == size != self.shown
         if self.is_quiet or not is_due:
             return
-        self.told_at, self.told = now, at
+        self.shown_at, self.shown = now, at
         text = f"{self.name}: {at} of {size} octets ({100 * at // (size or 1)} %)"
         print(("\r" if self.on_terminal else "") + text, end="" if self.on_terminal else "\n", file=self.stream, flush=True)
 
@@ -140,5 +140,5 @@ class Progress:
 
     def end(self):
         """No more of the line."""
-        if self.on_terminal and self.told_at and not self.is_quiet:
+        if self.on_terminal and self.shown_at and not self.is_quiet:
             print(file=self.stream)

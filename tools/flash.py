@@ -347,7 +347,7 @@ def start(place, port):
 
 def warn(settings, facts):
     """Remarks on surprises that a user would meet later."""
-    lasts = wear.told(settings, facts.size)
+    lasts = wear.sentence_of(settings, facts.size)
     if lasts:
         say("what is kept: " + lasts)
     if "listen" in settings and not settings.get("users"):

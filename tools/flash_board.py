@@ -241,11 +241,11 @@ class BoardPort:
         self.run(HASHES)
         walk = f"w({directory!r})\n" if directory else ""
         said = self.run(f"{walk}for n in {tuple(names)!r}:\n h(n)\n")
-        told = {}
+        digests = {}
         for line in said.splitlines():
             path, sha256, size = line.rsplit(" ", 2)
-            told[path] = (sha256, int(size))
-        return told
+            digests[path] = (sha256, int(size))
+        return digests
 
     def read(self, path):
         """A file's octets. Raises as `run`."""

@@ -121,20 +121,20 @@ def figures(page, subject="bench", expressions=FIGURES, further=()):
 
 def rooms(core):
     """The rooms below the folder `core`, as their pages tell of them: those that import others above those, each room in one row."""
-    told: dict = {}
+    rooms: dict = {}
     for page in core.glob("*/README.md"):
         text = page.read_text(encoding="utf-8")
         purpose, law = re.match(r"# \w+: (.*)\n", text), re.search(r"May import: (.*?)\. Read first: `(.*?)`\.", text)
         if purpose is None or law is None:
             raise NoSource("core/%s/README.md does not say in its title what it is for, or not what it may import" % page.parent.name)
-        told[page.parent.name] = purpose[1], [] if law[1] == "no other room" else law[1].split(", "), law[2]
+        rooms[page.parent.name] = purpose[1], [] if law[1] == "no other room" else law[1].split(", "), law[2]
 
     def height(name):
-        return 1 + max([height(each) for each in told.get(name, ("", []))[1]] or [0])
+        return 1 + max([height(each) for each in rooms.get(name, ("", []))[1]] or [0])
 
     lines = ["| room | for | may import | read first |", "|---|---|---|---|"]
-    for name in sorted(told, key=lambda name: (-height(name), name)):
-        purpose, others, first = told[name]
+    for name in sorted(rooms, key=lambda name: (-height(name), name)):
+        purpose, others, first = rooms[name]
         lines.append("| [%s](%s/README.md) | %s | %s | `%s` |" % (name, name, purpose, ", ".join(others) or "-", first))
     return "\n".join(lines) + "\n"
 

@@ -176,9 +176,9 @@ def sentences():
 
 def advice_for(sentence, advice, conditions):
     """The advice, or None."""
-    for place, words, told in advice:
+    for place, words, advised in advice:
         if place in sentence.path and words in sentence.text.replace("{}", ""):
-            return told
+            return advised
     return conditions.get(sentence.condition)
 
 
@@ -194,12 +194,12 @@ def rows(collected, advice, conditions, missing):
     """The lines of a table; what has no advice is added to `missing`."""
     lines, seen = ["| sentence | what to do |", "|---|---|"], set()
     for sentence in collected:
-        told = advice_for(sentence, advice, conditions)
-        if told is None:
+        advised = advice_for(sentence, advice, conditions)
+        if advised is None:
             missing.append(sentence)
-        elif (sentence.shown(), told) not in seen:
-            seen.add((sentence.shown(), told))
-            lines.append(f"| {sentence.shown()} | {told} |")
+        elif (sentence.shown(), advised) not in seen:
+            seen.add((sentence.shown(), advised))
+            lines.append(f"| {sentence.shown()} | {advised} |")
     return lines + [""]
 
 

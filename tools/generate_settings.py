@@ -92,12 +92,12 @@ def shown(default):
 
 def sentences(table):
     """Conditions on the settings of a table together."""
-    told = []
+    lines = []
     for names, _, sentence in table.relations:
         for place in ("{path}: ", "user {user!r}: ", "{table} ", "{section}", "{name} "):
             sentence = sentence.replace(place, "")
-        told.append("- " + (", ".join(f"`{name}`" for name in names) + ": " if names else "") + sentence)
-    return told
+        lines.append("- " + (", ".join(f"`{name}`" for name in names) + ": " if names else "") + sentence)
+    return lines
 
 
 def section(title, where, table, words=None):
@@ -137,11 +137,12 @@ def url_lines():
         "What stands behind the ? of a `listen` or `--listen`; for `amqps://`, `wss://` and `amqp://`: cert, key, ca (files) "
         f"and verify=peer, as {address.TLS_FORM}; for `serial://`:",
         "",
-        "| setting | what it may be |",
-        "|---|---|",
+        "| setting | what it may be | unit | default | meaning |",
+        "|---|---|---|---|---|",
     ]
-    for name, kind, default in address.SERIAL.rows:
-        lines.append(row((f"`{name}`", words_of(kind) + (f"; default {default}" if default else ""))))
+    lines += [
+        row((f"`{name}`", words_of(kind), unit, shown(default), meaning)) for name, kind, default, unit, meaning in address.SERIAL.rows
+    ]
     return lines + [""]
 
 

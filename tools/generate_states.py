@@ -90,13 +90,14 @@ def words_above(source, line):
 
 def machines():
     """All Machines of core/, in the order of their places."""
-    told = []
+    machines = []
     for path in sorted((ROOT / "core").rglob("*.py")):
         source = path.read_text()
         for node in ast.parse(source).body:
             if isinstance(node, ast.Assign) and is_table(node.value) and isinstance(node.targets[0], ast.Name):
-                told.append(Machine(path, node.targets[0].id, node.lineno, ast.literal_eval(node.value), words_above(source, node.lineno)))
-    return told
+                words = words_above(source, node.lineno)
+                machines.append(Machine(path, node.targets[0].id, node.lineno, ast.literal_eval(node.value), words))
+    return machines
 
 
 def names_in(path):
@@ -113,12 +114,12 @@ def names_in(path):
 def faults_of(machine):
     """The faults of a table, a sentence each."""
     place = f"{machine.path.relative_to(ROOT)}:{machine.line}: {machine.name}"
-    told = re.search(r"Actions: ([\w/.]+\.py)", machine.words)
-    if told is None:
+    match = re.search(r"Actions: ([\w/.]+\.py)", machine.words)
+    if match is None:
         yield f"{place} does not say above it where its actions are (`Actions: FILE.`)"
     else:
-        for name in sorted({row[3] for row in machine.rows if row[3][0] != "!"} - names_in(machine.path.parent / told[1])):
-            yield f"{place} has an action {name} that is not in {told[1]}"
+        for name in sorted({row[3] for row in machine.rows if row[3][0] != "!"} - names_in(machine.path.parent / match[1])):
+            yield f"{place} has an action {name} that is not in {match[1]}"
     for at, row in enumerate(machine.rows):
         for before in machine.rows[:at]:
             if before[0] in (row[0], ANY) and fits(before[1], row[1]):

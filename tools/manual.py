@@ -38,7 +38,7 @@ def command_lines(command):
     return lines
 
 
-def told(name):
+def described_by(name):
     """The docstring of a command's file, in paragraphs; examples and tables as they stand."""
     module = importlib.import_module("leveret.tools." + cli.TOGETHER.get(name, name))
     lines = [".SH DESCRIPTION"]
@@ -71,7 +71,7 @@ def page(command):
     name = "leveret-" + command.path[0]
     places = "".join(f" \\fI{escaped(each.value)}\\fR" for each in command.arguments)
     synopsis = [".SH SYNOPSIS", ".B " + escaped(name.replace("-", " ", 1)), ".RI [ options ]" + (f' "{places}"' if places else "")]
-    described = [*told(command.path[0]), *command_lines(command)]
+    described = [*described_by(command.path[0]), *command_lines(command)]
     return [*head(name, command.help), *synopsis, *described, ".SH SEE ALSO", ".BR leveret (1)"]
 
 

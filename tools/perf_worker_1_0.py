@@ -183,12 +183,12 @@ class Consumer10(Side10, perf_worker.Consumer):
         self.expected = None
         self.credit = settings["prefetch"] or CREDIT
         self.begun = receiver.link.delivery_count
-        self.told = 0  # messages settled when the broker was told of credit
+        self.credited = 0  # messages settled when the broker was told of credit
         self.give(0)
 
     def give(self, settled, before=b""):
         """Tell the broker of credit, behind the octets `before`: with what is not settled it makes the prefetch."""
-        self.told = settled
+        self.credited = settled
         received = self.perf.received
         fields = {
             "next-incoming-id": self.session.next_incoming,
@@ -210,7 +210,7 @@ class Consumer10(Side10, perf_worker.Consumer):
             self.acknowledged = received
             octets = hot_out.disposition(0, True, first, last, True, ("accepted", {}))
         settled = self.acknowledged if self.ack_every else received
-        if settled - self.told >= max(1, self.credit // 2):
+        if settled - self.credited >= max(1, self.credit // 2):
             self.give(settled, octets)  # in one write: a broker on another processor would wake up for each
         elif octets or len(self.pending):
             self.send(octets)

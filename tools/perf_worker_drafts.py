@@ -65,13 +65,13 @@ class Reading(perf_worker.Side):
                 if self.octets[stop] != 0xCE:
                     self.other[0] = -1
                     return at
-                self.take(kind, start, stop)
+                self.count_payload(kind, start, stop)
                 at = stop + 1
         except ProtocolError:
             self.other[0] = -1
             return at
 
-    def take(self, kind, start, stop):
+    def count_payload(self, kind, start, stop):
         """The payload of a frame."""
         perf = self.perf
         if kind == METHOD:

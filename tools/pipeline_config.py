@@ -11,7 +11,7 @@ from leveret.ports.setting_rows import TABLE, TRUTH, is_texts, number, passing, 
 from leveret.ports.settings import Table
 
 from .pipeline_session import MASTER
-from .usage import UsageError, read_toml, told
+from .usage import UsageError, checked, read_toml
 
 PATIENCE_S = 60  # of a run that has an end
 PASSWORD_VARIABLE = "LEVERET_PIPELINE_PASSWORD"
@@ -72,7 +72,7 @@ streams | texts | | | one or several
 starting_offsets | full | | | earliest, latest, a number, a time as 2026-01-31T12:00:00Z; for a new `out` only
 fail_on_data_loss | truth | true | | what is gone is an error; false: it is passed over and counted
 max_rows_per_trigger | whole | | rows | of one batch
-min_partitions | whole | | | ranges read in parallel
+min_partitions | whole | | partitions | ranges read in parallel
 patience_s | from-0 | | s | how long a broker may be away, 0: for ever; left out: for ever, and 60 with --seconds and --available-now
 files | texts | | | instead of url and streams: the same job over old files, a message a line
 """,
@@ -98,7 +98,7 @@ lateness_s | from-0 | 86400 | s | 0: windows never close, and are computed from 
     "detector": table(
         """
 enabled | truth | true | | look for anomalies
-alarm | share | 0.5 | | the least score of an alert
+alarm | share | 0.5 | score | the least score of an alert
 """
     ),
     "alerts": table(
@@ -122,8 +122,8 @@ DEFAULTS = {name: section.full({}) for name, section in SECTIONS.items() if name
 METRIC = table(
     """
 unit | text | | | the one wanted
-min | number | | | less is a dead letter
-max | number | | | more is a dead letter
+min | number | | the metric's | less is a dead letter
+max | number | | the metric's | more is a dead letter
 """,
     (
         (),
@@ -234,7 +234,7 @@ def split_source(source):
 def _read_plan(path):
     settings = _read(path)
     values = {
-        name: told(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else DEFAULTS[name]
+        name: checked(look.full, settings[name], path=path, title=name, section=name + ".") if name in settings else DEFAULTS[name]
         for name, look in SECTIONS.items()
         if name != "alerts" or name in settings
     }
@@ -260,11 +260,11 @@ def _read_plan(path):
 
 def _read(path):
     settings = read_toml(path, "--config {path}: {reason}")
-    told(FILE.check, settings, path=path, section="")
+    checked(FILE.check, settings, path=path, section="")
     for metric, rules in settings.get("metrics", {}).items():
         if not isinstance(rules, dict):
             raise UsageError(f"{path}: metrics.{metric} must be a table, not {rules!r}")
-        told(METRIC.full, rules, path=path, title=f"metrics.{metric}", section=f"metrics.{metric}.")
+        checked(METRIC.full, rules, path=path, title=f"metrics.{metric}", section=f"metrics.{metric}.")
     return settings
 
 

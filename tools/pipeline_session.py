@@ -38,10 +38,10 @@ def java_version():
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     return int(match.group(1)) if match else 0
 
 
@@ -98,8 +98,8 @@ def _session(builder, master):
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        told = re.findall(r"^(?:Caused by: |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
-        reason = told[-1] if told else str(error).strip().splitlines()[0]
+        causes = re.findall(r"^(?:Caused by: |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
+        reason = causes[-1] if causes else str(error).strip().splitlines()[0]
         if "stopped SparkContext" in reason:  # Spark gives up after a minute, and then trips over itself
             reason = "no master answers there, or it takes no jobs"
         raise NoSpark(f"Spark at {master} did not start: {reason}") from None

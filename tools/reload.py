@@ -108,14 +108,14 @@ class Reload:
         except UsageError as error:
             self.refuse(error)
             return True
-        told = [self.put_users(), f"{len(self.policies)} policies", *self.put_limits()]
+        changes = [self.put_users(), f"{len(self.policies)} policies", *self.put_limits()]
         if self.bridges is not None:
-            told += self.bridges.change(config.bridge_tables(self.path), self.settings)
+            changes += self.bridges.change(config.bridge_tables(self.path), self.settings)
         level = LEVELS[self.now["log_level"] or "info"]
         if self.log is not None and level != self.log.least:
-            told.append(f"log_level {self.now['log_level'] or 'info'}")
+            changes.append(f"log_level {self.now['log_level'] or 'info'}")
             self.log.least = max(level, self.log.least)  # the sentence below is told in any case
-        self.say(f"read anew from {self.path}: {', '.join(told)}; listeners, data and the other limits are read at a start only", INFO)
+        self.say(f"read anew from {self.path}: {', '.join(changes)}; listeners, data and the other limits are read at a start only", INFO)
         if self.log is not None:
             self.log.least = level
         return True

@@ -147,7 +147,7 @@ class Server:
         self.steered = Steered(self, say)
         self.broker.services[MANAGEMENT] = self.managed
         self._named = []  # the policies that it named
-        self._told = {}  # what was said last about a line that is in trouble
+        self._troubles = {}  # what was said last about a line that is in trouble
 
     def keep(self, chosen):
         """Keep messages as `chosen` (a data.Data) says, beginning with the messages in its directory. Raises data.DataFailed."""
@@ -155,7 +155,7 @@ class Server:
         self.loop.watch(self.store)
         say(report)
         say(chosen.window())
-        say(data.told(self.broker.journal.figures(), chosen.disk_max))
+        say(data.log_at_start(self.broker.journal.figures(), chosen.disk_max))
         free = data.free_octets(chosen.directory)
         if free < chosen.disk_max - self.broker.journal.log.size():
             say(
@@ -385,8 +385,8 @@ class Server:
             wait_ms = 0
         if self.http is not None:
             wait_ms = self.http.server.wait_ms(wait_ms)
-        for told in (self.events, self.firehose):
-            if told is not None and told.step():
+        for outbox in (self.events, self.firehose):
+            if outbox is not None and outbox.step():
                 wait_ms = 0
         self.loop.step(wait_ms if self.store is None else min(wait_ms, self.broker.journal.wait_ms()))
         self.bridges.step()
@@ -412,8 +412,8 @@ class Server:
 
     def _tell(self, which, good):
         """Say what trouble a line or the log has, or has no more, once."""
-        if which.trouble != self._told.get(which, ""):
-            self._told[which] = which.trouble
+        if which.trouble != self._troubles.get(which, ""):
+            self._troubles[which] = which.trouble
             say(which.trouble or good, ERROR if which.trouble else INFO)
 
     def close(self):

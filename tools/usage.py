@@ -18,7 +18,7 @@ def meant(name, names):
     return f" (is it {near}?)" if _likeness(str(name), near) >= LIKENESS_MIN else ""
 
 
-def told(look, *given, **place):
+def checked(look, *given, **place):
     """The answer of `look` (a Table's `check` or `full`, ports/settings.py), its ValueError as a UsageError. Raises UsageError."""
     try:
         return look(*given, **place)

@@ -58,7 +58,7 @@ def lost(store):
     return "nothing confirmed"
 
 
-def told(settings, flash_size):
+def sentence_of(settings, flash_size):
     """A sentence for the settings of a board, "" where it keeps nothing."""
     store = settings.get("store")
     if store is None:

@@ -74,7 +74,7 @@ class Login:
             if aside is None:
                 session.broker.jobs.append(self)
             else:
-                aside.take(attempt.check.derivation, self)
+                aside.calculate(attempt.check.derivation, self)
         elif outcome == CONTINUE:
             self.step("challenge")
         elif outcome == ACCEPTED:
@@ -143,5 +143,5 @@ def attempt_by(mechanisms, name, connection):
     for each in mechanisms:
         if each.name == name and each.offered(broker.access, connection):
             return each(broker.access, connection, broker.limits)
-    told = " ".join(offered(mechanisms, connection))
-    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (name, told), True)
+    names = " ".join(offered(mechanisms, connection))
+    raise ProtocolError(ACCESS_REFUSED, "mechanism '%s' is not served; %s are" % (name, names), True)

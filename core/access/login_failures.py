@@ -33,27 +33,27 @@ class Failures:
 
     def failed(self, address, name, now):
         """A log-in from `address` as `name` (None: none claimed) has failed: returns the sentences for the log."""
-        told: list = []
+        sentences: list = []
         if address == "":
-            return told
+            return sentences
         limits = self.limits
         network = network_of(address)
         seconds = limits.login_refusal_ms // 1000
         if name is not None:
             name = name[:NAME_MAX]
             if self.count(self.users, name, now) == limits.login_failure_max:
-                told.append(
+                sentences.append(
                     "%d log-ins as %r have failed: from addresses that it has not come from they are answered after %d ms"
                     % (limits.login_failure_max, name, self.late_ms())
                 )
             if self.count(self.at_address, (network, name), now) == limits.login_user_failure_max:
-                told.append(
+                sentences.append(
                     "%d log-ins as %r from %s have failed: they are refused for %d s"
                     % (limits.login_user_failure_max, name, network, seconds)
                 )
         if self.count(self.addresses, network, now) == limits.login_failure_max:
-            told.append("%d log-ins from %s have failed: it is refused for %d s" % (limits.login_failure_max, network, seconds))
-        return told
+            sentences.append("%d log-ins from %s have failed: it is refused for %d s" % (limits.login_failure_max, network, seconds))
+        return sentences
 
     def count(self, rows, key, now):
         """Count a failure in a table; returns how many there are."""

@@ -68,7 +68,7 @@ class Branch(Transaction):
         else:
             Transaction.add(self, message, copies, mandatory)
 
-    def take(self, session, entry):
+    def hold_accepted(self, session, entry):
         """A delivery is accepted in the branch: it is the branch's now; one that is doomed gives it back. Raises resource-error."""
         if self.doom:
             self.broker.consumers.settle(session, entry, entry, MODIFIED)

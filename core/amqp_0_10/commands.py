@@ -109,7 +109,7 @@ def settle_run(session, entry, last, outcome):
     transaction = session.incoming.transaction
     if transaction is not None and outcome == ACCEPTED:
         if session.is_dtx:
-            transaction.take(session, entry)
+            transaction.hold_accepted(session, entry)
         else:
             transaction.keep(whole_tag(session, entry), False, outcome)
     else:

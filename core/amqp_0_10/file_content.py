@@ -183,5 +183,5 @@ def send_return(session, message, code, text):
     fields = session.fields
     is_file = session.name_of == "file_publish"
     given = {"reply_code": code, "reply_text": text, "exchange": fields["exchange"] or "", "routing_key": fields["routing_key"] or ""}
-    header = header_of(FILE if is_file else STREAM, publishing.told(session.broker, message))
+    header = header_of(FILE if is_file else STREAM, publishing.properties_of(session.broker, message))
     session.command("file_return" if is_file else "stream_return", given, header)

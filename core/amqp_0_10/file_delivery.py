@@ -60,7 +60,7 @@ def go_on(session, files, staged):
     tables = broker.tables
     redelivered = bool(tables.entries[out.entry + layout.ENTRY_REDELIVERED] & 255)
     exchange, key = reading.names_of(tables, out.message)
-    header = file_content.header_of(file_content.FILE, publishing.told(broker, out.message))
+    header = file_content.header_of(file_content.FILE, publishing.properties_of(broker, out.message))
     send_content(session, out, staged, header)
     given = {
         "consumer_tag": out.made.destination,

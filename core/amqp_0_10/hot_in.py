@@ -6,7 +6,7 @@ one whole frame. At the first frame of another form it stops: protocol.py reads 
 of a transfer has been checked. What is taken here, transfer.py takes too, with the same kind and lifetime: transfer.py reads texts beyond
 ASCII, user-ids, fragments, transfers that are to be delivered at once, values within values.
 
-`told`: hot_layout.py. `way`: where the message goes (message/route.py); the routing key is put in here.
+`numbers`: hot_layout.py. `way`: where the message goes (message/route.py); the routing key is put in here.
 """
 
 from ..broker.publish import find_route, is_named, may_push, publish
@@ -20,32 +20,32 @@ _HEAD = const(12)  # octets of a frame before its payload
 _PRIORITY_MAX = const(9)
 
 
-def ingest(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source):
+def ingest(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source):
     """Take transfers from source[state[AT]:state[END]]; state[AT] is behind them then.
 
     ASK: the next octets are no whole transfer that needs no decision; ASK_ROUTE: only its route is not cached; TURN_OVER: it is for the
     connection's next turn (STATE_LEFT). The parameters stand in state: FRAME_MAX, USER.
     """
-    while told[IN_TAKEN] < told[IN_MOST]:
+    while numbers[IN_TAKEN] < numbers[IN_MOST]:
         if state[STATE_LEFT] <= 0:
             return TURN_OVER
-        answer = take(
-            arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source
+        answer = ingest_one(
+            arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source
         )
         if answer < 0:
             return answer
-        told[IN_TAKEN] += 1
+        numbers[IN_TAKEN] += 1
         state[STATE_AT] = answer
         state[STATE_LEFT] -= 1
     return ASK
 
 
-def take(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source):
+def ingest_one(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source):
     """The transfer at state[AT]: the position behind it, or why it is not taken."""
     end = state[STATE_END]
     frame_max = state[STATE_FRAME_MAX]
-    header = state[STATE_AT] + told[IN_LEAD]
-    if end - header < 2 * _HEAD or not same(source, state[STATE_AT], lead, 0, told[IN_LEAD]):
+    header = state[STATE_AT] + numbers[IN_LEAD]
+    if end - header < 2 * _HEAD or not same(source, state[STATE_AT], lead, 0, numbers[IN_LEAD]):
         return ASK
     body = frame_end(source, header, end, lead, 3, 2, frame_max)  # the only frame of a header segment, which is not the last segment
     if body < 0:
@@ -54,9 +54,9 @@ def take(arena, blocks, messages, entries, queues, channels, state, routes, rout
     if behind < 0:
         return ASK
     header += _HEAD
-    if read_header(state, told, way, source, header, body) < 0:
+    if read_header(state, numbers, way, source, header, body) < 0:
         return ASK
-    route_size = told[IN_ROUTE]
+    route_size = numbers[IN_ROUTE]
     slot = find_route(state, routes, route_octets, way, 0, route_size)
     if slot < 0:
         return ASK_ROUTE
@@ -75,7 +75,7 @@ def take(arena, blocks, messages, entries, queues, channels, state, routes, rout
     append(arena, blocks, messages, state, message, way, 0, route_size)
     append(arena, blocks, messages, state, message, source, header, properties)
     append(arena, blocks, messages, state, message, source, body, size)
-    publish(blocks, messages, entries, queues, channels, state, routes, route_targets, told[IN_RECORD], slot, message, logged)
+    publish(blocks, messages, entries, queues, channels, state, routes, route_targets, numbers[IN_RECORD], slot, message, logged)
     return behind
 
 
@@ -87,7 +87,7 @@ def frame_end(source, at, end, lead, flags, type_, frame_max):
     return at + size if size > _HEAD and size <= frame_max and size <= end - at else -1
 
 
-def read_header(state, told, way, source, at, end):
+def read_header(state, numbers, way, source, at, end):
     """Read a header segment: 0, with KIND and LIFETIME in `state` and the routing key in `way`; -1: it is not as usual. Behind `end` stands
     the head of another frame, so that a field which is not whole may be read."""
     has_delivery = 0
@@ -101,11 +101,11 @@ def read_header(state, told, way, source, at, end):
         code = source[at + 5]
         if code == 1 and has_delivery == 0:
             has_delivery = 1
-            if read_delivery(state, told, way, source, at + 6, behind) < 0:
+            if read_delivery(state, numbers, way, source, at + 6, behind) < 0:
                 return -1
         elif code == 3 and has_message == 0:
             has_message = 1
-            if read_message(told, source, at + 6, behind) < 0:
+            if read_message(numbers, source, at + 6, behind) < 0:
                 return -1
         else:
             return -1
@@ -113,7 +113,7 @@ def read_header(state, told, way, source, at, end):
     return has_delivery - 1
 
 
-def read_delivery(state, told, way, source, at, end):
+def read_delivery(state, numbers, way, source, at, end):
     """Read delivery-properties, whose packing flags stand at `at`: 0, or -1: they are not as usual."""
     flags = source[at]
     further = source[at + 1]
@@ -141,15 +141,15 @@ def read_delivery(state, told, way, source, at, end):
         at = text_end(source, at, end)
         if at < 0:
             return -1
-    size = told[IN_EXCHANGE]
+    size = numbers[IN_EXCHANGE]
     way[size] = 0
-    told[IN_ROUTE] = size + 1
+    numbers[IN_ROUTE] = size + 1
     if further & 2:  # routing-key
         behind = text_end(source, at, end)
         if behind < 0:
             return -1
         copy(way, size, source, at, behind - at)
-        told[IN_ROUTE] = size + behind - at
+        numbers[IN_ROUTE] = size + behind - at
         at = behind
     return 0 if at == end else -1
 
@@ -170,7 +170,7 @@ def octets_end(source, at, end):
     return behind if behind <= end else -1
 
 
-def read_message(told, source, at, end):
+def read_message(numbers, source, at, end):
     """Read message-properties, whose packing flags stand at `at`: 0, or -1: they are not as usual."""
     flags = source[at]
     further = source[at + 1]
@@ -210,11 +210,11 @@ def read_message(told, source, at, end):
         if at < 0:
             return -1
     if further:  # application-headers
-        at = map_end(told, source, at, end)
+        at = map_end(numbers, source, at, end)
     return 0 if at == end else -1
 
 
-def map_end(told, source, at, end):
+def map_end(numbers, source, at, end):
     """The end of the map at `at`, which is `end`: its keys are ASCII, each once, its values have one octet or more of a known size, or are
     ASCII or octets; -1: it is not so."""
     if end - at < 8 or source[at] or source[at + 1] or source[at + 4] or source[at + 5] or source[at + 6]:
@@ -232,10 +232,10 @@ def map_end(told, source, at, end):
             return -1
         other = 0
         while other < pair:
-            if same(source, told[IN_KEYS + other], source, at, behind - at):
+            if same(source, numbers[IN_KEYS + other], source, at, behind - at):
                 return -1
             other += 1
-        told[IN_KEYS + pair] = at
+        numbers[IN_KEYS + pair] = at
         pair += 1
         at = value_end(source, behind, end)
         if at < 0:

@@ -8,36 +8,36 @@ from ..broker.publish import find_route
 from ..memory.hot import activate
 from ..memory.hot_quicker import store
 from ..memory.layout import *
-from .hot_in import read_header, take
+from .hot_in import ingest_one, read_header
 from .hot_layout import *
 
 _frame = Struct(">BBH8s").unpack_from  # flags, type of the segment, size; track and channel
 _HEAD = 12  # octets of a frame before its payload
 
 
-def ingest(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source):
+def ingest(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source):
     """See hot_in.ingest."""
-    while told[IN_TAKEN] < told[IN_MOST]:
+    while numbers[IN_TAKEN] < numbers[IN_MOST]:
         if state[STATE_LEFT] <= 0:
             return TURN_OVER
-        if run(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source):
+        if run(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source):
             continue
-        answer = take(
-            arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source
+        answer = ingest_one(
+            arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source
         )
         if answer < 0:
             return answer
-        told[IN_TAKEN] += 1
+        numbers[IN_TAKEN] += 1
         state[STATE_AT] = answer
         state[STATE_LEFT] -= 1
     return ASK
 
 
-def run(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, told, lead, way, source):
-    """Take transfers from state[AT] on, as hot_in.take does, as long as all go to one queue that asks for nothing: how many."""
-    if channels[told[IN_RECORD] + CHANNEL_CONFIRM]:
+def run(arena, blocks, messages, entries, queues, channels, state, routes, route_octets, route_targets, numbers, lead, way, source):
+    """Take transfers from state[AT] on, as hot_in.ingest_one does, as long as all go to one queue that asks for nothing: how many."""
+    if channels[numbers[IN_RECORD] + CHANNEL_CONFIRM]:
         return 0
-    queue, rows, at = usual(queues, state, routes, route_octets, route_targets, told, lead, way, source)
+    queue, rows, at = usual(queues, state, routes, route_octets, route_targets, numbers, lead, way, source)
     count = len(rows)
     if count:
         store(arena, blocks, messages, entries, queues, state, queue, rows)
@@ -45,18 +45,18 @@ def run(arena, blocks, messages, entries, queues, channels, state, routes, route
         state[STATE_PUBLISHED] = (state[STATE_PUBLISHED] + count) & MASK
         state[STATE_LEFT] -= 2 * count  # a transfer, and a place in a queue
         state[STATE_AT] = at
-        told[IN_TAKEN] += count
+        numbers[IN_TAKEN] += count
     return count
 
 
-def usual(queues, state, routes, route_octets, route_targets, told, lead, way, source):
-    """The transfers from state[AT] on that their queue takes unread, up to the first one that is for hot_in.take: (the queue, rows for
+def usual(queues, state, routes, route_octets, route_targets, numbers, lead, way, source):
+    """The transfers from state[AT] on that their queue takes unread, up to the first for hot_in.ingest_one: (the queue, rows for
     hot_quicker.store, where they end)."""
-    octets, lead_size, place = bytes(lead), told[IN_LEAD], bytes(lead[4:_HEAD])
+    octets, lead_size, place = bytes(lead), numbers[IN_LEAD], bytes(lead[4:_HEAD])
     block_size, end = state[STATE_BLOCK_SIZE], state[STATE_END]
     frame_max, properties_max, content_max = state[STATE_FRAME_MAX], state[STATE_PROPERTIES_MAX], state[STATE_CONTENT_MAX]
     blocks_left, messages_left, entries_left = state[POOL_BLOCKS + 2], state[POOL_MESSAGES + 2], state[POOL_ENTRIES + 2]
-    most, at, queue, held, held_blocks, kind = told[IN_MOST] - told[IN_TAKEN], state[STATE_AT], -1, 0, 0, 0
+    most, at, queue, held, held_blocks, kind = numbers[IN_MOST] - numbers[IN_TAKEN], state[STATE_AT], -1, 0, 0, 0
     most = min(most, (state[STATE_LEFT] + 1) // 2)
     before = prefix = b""
     rows: list = []
@@ -69,9 +69,9 @@ def usual(queues, state, routes, route_octets, route_targets, told, lead, way, s
             break
         properties = bytes(source[header + _HEAD : body - _HEAD])
         if properties != before:
-            if read_header(state, told, way, source, header + _HEAD, body - _HEAD) < 0 or state[STATE_LIFETIME] != -1:
+            if read_header(state, numbers, way, source, header + _HEAD, body - _HEAD) < 0 or state[STATE_LIFETIME] != -1:
                 break
-            slot = find_route(state, routes, route_octets, way, 0, told[IN_ROUTE])
+            slot = find_route(state, routes, route_octets, way, 0, numbers[IN_ROUTE])
             if slot < 0 or routes[slot + ROUTE_COUNT] != 1 or routes[slot + ROUTE_ALTERNATES]:
                 break
             target = route_targets[routes[slot + ROUTE_TARGETS]]
@@ -84,7 +84,7 @@ def usual(queues, state, routes, route_octets, route_targets, told, lead, way, s
             kind = state[STATE_KIND]
             if target != queue or plain != PLAIN and kind & KIND_DURABLE:
                 break
-            before, prefix = properties, bytes(way[: told[IN_ROUTE]]) + properties
+            before, prefix = properties, bytes(way[: numbers[IN_ROUTE]]) + properties
         block_total = (len(prefix) + behind - body + block_size - 1) // block_size
         if (
             len(properties) > properties_max

@@ -31,8 +31,8 @@ class Run:
     """What the engine knows of a session's transfers: `lead`, the octets of their command's frame, and what these say."""
 
     def __init__(self, session):
-        self.told = table(hot_layout.IN_WIDTH)
-        self.told[hot_layout.IN_RECORD] = session.handle
+        self.numbers = table(hot_layout.IN_WIDTH)
+        self.numbers[hot_layout.IN_RECORD] = session.handle
         self.lead: "Any" = b""
         self.way = octets(WAY_MAX)
         self.explicit = False
@@ -53,8 +53,8 @@ class Run:
         self.way[: len(route)] = route
         self.lead = memoryview(bytes(source[at : head[5]]))
         self.explicit = fields["accept_mode"] in (None, EXPLICIT)
-        self.told[hot_layout.IN_LEAD] = len(self.lead)
-        self.told[hot_layout.IN_EXCHANGE] = len(route) - 1
+        self.numbers[hot_layout.IN_LEAD] = len(self.lead)
+        self.numbers[hot_layout.IN_EXCHANGE] = len(route) - 1
         return True
 
 
@@ -79,8 +79,8 @@ def ingest(protocol):
     if not size or source[at : at + size] != run.lead:
         if not run.see(source, at, receive.end, protocol.frame_max_in):
             return layout.ASK
-    answer = take(protocol, session, run)
-    if settle is not None and run.told[hot_layout.IN_TAKEN]:
+    answer = ingest_run(protocol, session, run)
+    if settle is not None and run.numbers[hot_layout.IN_TAKEN]:
         return layout.TURN_OVER  # what follows may be for it
     return layout.INCOMPLETE if answer == layout.ASK and is_begun(receive, len(run.lead)) else answer
 
@@ -100,20 +100,20 @@ def is_begun(receive, lead):
     return octets[body + 1] == frame.BODY and end < body + (octets[body + 2] << 8 | octets[body + 3]) <= room
 
 
-def take(protocol, session, run):
+def ingest_run(protocol, session, run):
     """Call the engine, and note what it has taken."""
     broker, receive = protocol.broker, protocol.receive
-    tables, told, journal = broker.tables, run.told, broker.journal
+    tables, numbers, journal = broker.tables, run.numbers, broker.journal
     state = tables.state
-    told[hot_layout.IN_TAKEN] = 0
-    told[hot_layout.IN_MOST] = session.may_run()
+    numbers[hot_layout.IN_TAKEN] = 0
+    numbers[hot_layout.IN_MOST] = session.may_run()
     state[layout.STATE_FRAME_MAX] = protocol.frame_max_in
     state[layout.STATE_USER] = protocol.connection.user.number
     state[layout.STATE_LOG_ROOM] = 0 if journal is None else journal.log.room_for(2 * receive.size)
     state[layout.STATE_AT] = receive.start
     state[layout.STATE_END] = receive.end
     answer = protocol.hot.ingest(run, receive.address)
-    while answer == layout.ASK_ROUTE and find_way(protocol, bytes(run.way[: told[hot_layout.IN_ROUTE]])):
+    while answer == layout.ASK_ROUTE and find_way(protocol, bytes(run.way[: numbers[hot_layout.IN_ROUTE]])):
         answer = protocol.hot.ingest(run, receive.address)
     receive.start = state[layout.STATE_AT]
     logged = state[layout.STATE_LOGGED_HEAD] != layout.NONE
@@ -123,7 +123,7 @@ def take(protocol, session, run):
     except Exception:  # all or nothing: no queue keeps a message that the log lacks
         journal.withdraw()
         raise
-    count = told[hot_layout.IN_TAKEN]
+    count = numbers[hot_layout.IN_TAKEN]
     if count:
         if logged:
             session.promises.logged()
@@ -165,7 +165,7 @@ class Row:
             tables.routes,
             tables.route_octets,
             tables.route_targets,
-            run.told,
+            run.numbers,
             run.lead,
             run.way,
             source,

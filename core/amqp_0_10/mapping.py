@@ -407,7 +407,7 @@ def say_exception(session, condition, text):
     session.control("session_detach", {"name": session.name})
 
 
-def told(session, fields):
+def detach_failed(session, fields):
     """The peer knows that its session has ended, or detaches it before it does: all that the session held goes back."""
     session.session.attached.pop(session.number, None)
     if "code" not in fields:

@@ -130,7 +130,6 @@ class Session:
         self.stream_qos: "Any" = None  # the fields of the last stream.qos
         self.settling: "Any" = None  # where a command about many deliveries goes on in its next turn
         self.completed = Ranges()  # done, and not known to the peer to be
-        self.told = 0  # of them at the last session.completed
         self.is_new = False  # something is completed that the peer was not told
         self.undurable: "list" = []  # (number of the log, id, octets of a result or None) of those that are done, in their order
         self.published = 0  # number of the last transfer, 30 bits
@@ -288,7 +287,7 @@ class Session:
                 self.now_completed(id_, behind)
                 if explicit:
                     ranges.add(id_, behind)
-            self.promises.told(last)
+            self.promises.answered(last)
             if ranges.runs:
                 self.tell_outcome(outcome, ranges.runs)
         self.tell_completed()

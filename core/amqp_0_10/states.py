@@ -66,7 +66,7 @@ SESSION = (
     ("away", "lose", "away", "ignore"),
     ("away", "error", "away", "fail"),
     ("away", "release", "detached", "release"),
-    ("failing", "session_detach*", "detached", "told"),
+    ("failing", "session_detach*", "detached", "detach_failed"),
     ("failing", "lose", "away", "lose"),
     ("failing", "release", "detached", "release"),
     ("failing", "*", "failing", "ignore"),

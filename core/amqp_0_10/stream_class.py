@@ -111,7 +111,7 @@ class StreamConsumer(Subscription):
                 drop(broker, queue, entry)
                 count += 1
                 continue
-            header = file_content.header_of(file_content.STREAM, publishing.told(broker, message))
+            header = file_content.header_of(file_content.STREAM, publishing.properties_of(broker, message))
             pieces = pieces_of(broker, message)
             size = len(header) + body_size(tables, message, pieces)
             self.say(reading.names_of(tables, message)[0])

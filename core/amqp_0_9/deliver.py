@@ -286,7 +286,7 @@ def confirm(session, channel):
             CONFIRM[19] = 0 if outcome == REFUSED or first == last else 1
             put_tag(channels, channel, number)
             session.send.write(CONFIRM)
-            promises.told(number)
+            promises.answered(number)
             if number == last:
                 break
             number = (number + 1) & layout.MASK

@@ -64,7 +64,7 @@ def go_on(session, channel, files, staged):
         return True
     redelivered = tables.entries[out.entry + layout.ENTRY_REDELIVERED] & 255 != 0
     exchange, key = reading.names_of(tables, out.message)
-    given = shared.fields_of(publishing.told(broker, out.message), True)
+    given = shared.fields_of(publishing.properties_of(broker, out.message), True)
     given["destination"] = key  # of 0.9a5
     frames = session.encoded("file_stage", channel.number, ())
     frames += session.header_frame(channel.number, session.file_id, out.size - staged, given)

@@ -152,7 +152,7 @@ class Filing(Session):
         """(frames of its header, its body) of a message as a content of class file or stream."""
         pieces = crossing.pieces(self.broker.tables, message)
         body = Lead(self.broker.tables, message, pieces)
-        given = shared.fields_of(publishing.told(self.broker, message), class_id == self.file_id)
+        given = shared.fields_of(publishing.properties_of(self.broker, message), class_id == self.file_id)
         return self.header_frame(number, class_id, len(body), given), body
 
     def deliver(self, consumer, most, before=0):
@@ -217,7 +217,7 @@ class Filing(Session):
         name = "file_return" if class_id == self.file_id else "stream_return"
         method_frame = self.encoded(name, channel.number, (code, text, exchange, key))
         if class_id == self.file_id:
-            given = shared.fields_of(publishing.told(self.broker, message), True)
+            given = shared.fields_of(publishing.properties_of(self.broker, message), True)
             header, body = self.header_frame(channel.number, class_id, 0, given), b""
         else:
             header, body = self.content_out(channel.number, class_id, message)

@@ -60,10 +60,10 @@ def is_endless(broker, message):
     )
 
 
-def rewritten(octets, failed, passed, ttl, changes, told=b"", acquired=False):
+def rewritten(octets, failed, passed, ttl, changes, delivery_annotations=b"", acquired=False):
     """A properties part (bytes) as its receiver gets it. `passed`: milliseconds off its ttl; `ttl` GONE: it has none any more; `changes`:
-    annotations by symbol, with values as types.py has them, GONE: none; `told`: the section delivery-annotations, or none; `acquired`: true
-    where another link has had the message (section 3.2.1)."""
+    annotations by symbol, with values as types.py has them, GONE: none; `delivery_annotations`: the section of that name, b"": none;
+    `acquired`: true where another link has had the message (section 3.2.1)."""
     at, end = 0, len(octets)
     parts = []
     kept = 0  # what is not in `parts` yet begins here
@@ -73,10 +73,10 @@ def rewritten(octets, failed, passed, ttl, changes, told=b"", acquired=False):
         if code > sections.HEADER and not is_header_done:
             parts.append(header({}, failed, 0))
             is_header_done = True
-        if code > sections.HEADER and told:
-            parts += [octets[kept:at], told]
+        if code > sections.HEADER and delivery_annotations:
+            parts += [octets[kept:at], delivery_annotations]
             kept = at
-            told = b""
+            delivery_annotations = b""
         if code > sections.MESSAGE_ANNOTATIONS:
             break
         _, start, size = sections.head(code, octets, value, end)
@@ -102,8 +102,8 @@ def rewritten(octets, failed, passed, ttl, changes, told=b"", acquired=False):
         at = behind
     if not is_header_done:
         parts.append(header({}, failed, 0))
-    if told:
-        parts += [octets[kept:at], told]
+    if delivery_annotations:
+        parts += [octets[kept:at], delivery_annotations]
         kept = at
     if changes:
         parts.append(octets[kept:at])
@@ -290,7 +290,7 @@ def converted(broker, message, failed, noted):
     exchange, key = reading.names_of(broker.tables, message)
     changes = annotations_of(broker, message)
     if changes or noted:  # a message of its own
-        given, _ = crossing.told(tables, message, True)
+        given, _ = crossing.neutral_of(tables, message, True)
         changes.update(named_by(exchange, key))
         if noted:
             changes.update(noted)

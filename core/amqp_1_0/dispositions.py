@@ -56,7 +56,7 @@ def write(session):
                 tell_run(session, run)
             else:
                 tell(session, number, end, outcome)
-            promises.told(end)
+            promises.answered(end)
             if end == last:
                 break
             number = (end + 1) & layout.MASK
@@ -108,13 +108,13 @@ def tell(session, number, last, outcome):
 def put_now(session, first, count):
     """Write `accepted`, settled, of so many deliveries that the engine has just accepted; false: something goes before it, or it waits for
     the log."""
-    if not may_tell(session) or session.connection.send.room() < SETTLE_ROOM:
+    if not may_accept(session) or session.connection.send.room() < SETTLE_ROOM:
         return False
     put(session, True, first, serial.after(first, count - 1), True, STATES[TAKEN])
     return True
 
 
-def may_tell(session):
+def may_accept(session):
     """True when an outcome may be written at once: nothing goes before it, and it waits for no log."""
     return not (session.promises.journal is not None or session.answers or session.settled or session.session.replies)
 

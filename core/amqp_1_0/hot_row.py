@@ -29,7 +29,7 @@ class Link:
     """The engine's record of a link, as c_accel/amqp_1_0.h has it; or of a session alone."""
 
     flow_size = 0  # no flow is read
-    told = 0  # the engine writes nothing by itself
+    accepted = 0  # the engine writes nothing by itself
 
     def __init__(self):
         self.channel = self.record = self.route_size = self.settles = 0
@@ -66,7 +66,7 @@ class Row:
 
     def __init__(self, tables):
         self.tables = tables
-        self.told = table(link_layout.LINK_WIDTH)
+        self.numbers = table(link_layout.LINK_WIDTH)
 
     def link(self):
         """A Link."""
@@ -86,18 +86,18 @@ class Row:
 
     def ingest(self, link, way, source):
         """See hot_in.ingest: transfers of a link, and dispositions of its session."""
-        tables, told = self.tables, self.told
-        told[link_layout.LINK_CHANNEL] = link.channel
-        told[link_layout.LINK_RECORD] = link.record
-        told[link_layout.LINK_HANDLE] = link.handle
-        told[link_layout.LINK_ROUTE] = link.route_size
-        told[link_layout.LINK_SETTLES] = link.settles
-        told[link_layout.LINK_IS_NEXT] = link.is_next
-        told[link_layout.LINK_NEXT] = link.next_id & layout.MASK
-        told[link_layout.LINK_NEXT_HIGH] = link.next_id >> 30
-        told[link_layout.LINK_CREDIT] = link.credit
-        told[link_layout.LINK_TAKEN] = link.taken
-        told[link_layout.LINK_IS_SETTLED] = link.is_settled
+        tables, numbers = self.tables, self.numbers
+        numbers[link_layout.LINK_CHANNEL] = link.channel
+        numbers[link_layout.LINK_RECORD] = link.record
+        numbers[link_layout.LINK_HANDLE] = link.handle
+        numbers[link_layout.LINK_ROUTE] = link.route_size
+        numbers[link_layout.LINK_SETTLES] = link.settles
+        numbers[link_layout.LINK_IS_NEXT] = link.is_next
+        numbers[link_layout.LINK_NEXT] = link.next_id & layout.MASK
+        numbers[link_layout.LINK_NEXT_HIGH] = link.next_id >> 30
+        numbers[link_layout.LINK_CREDIT] = link.credit
+        numbers[link_layout.LINK_TAKEN] = link.taken
+        numbers[link_layout.LINK_IS_SETTLED] = link.is_settled
         answer = hot_in.ingest(
             tables.arena,
             tables.blocks,
@@ -110,15 +110,15 @@ class Row:
             tables.routes,
             tables.route_octets,
             tables.route_targets,
-            told,
+            numbers,
             way,
             source,
         )
-        link.is_next = told[link_layout.LINK_IS_NEXT]
-        link.next_id = told[link_layout.LINK_NEXT_HIGH] << 30 | told[link_layout.LINK_NEXT]
-        link.credit = told[link_layout.LINK_CREDIT]
-        link.taken = told[link_layout.LINK_TAKEN]
-        link.is_settled = told[link_layout.LINK_IS_SETTLED]
+        link.is_next = numbers[link_layout.LINK_IS_NEXT]
+        link.next_id = numbers[link_layout.LINK_NEXT_HIGH] << 30 | numbers[link_layout.LINK_NEXT]
+        link.credit = numbers[link_layout.LINK_CREDIT]
+        link.taken = numbers[link_layout.LINK_TAKEN]
+        link.is_settled = numbers[link_layout.LINK_IS_SETTLED]
         return answer
 
     def deliver(self, consumer, limit, prefix, prefix_size, settled, noted, frame_size_max, target, at, end):
@@ -223,7 +223,7 @@ def flat_of(protocol, session, link):
             owner.way_at = hot.octets(b"\0")
         if hot.reads_flows:
             flat.output, flat.windows = protocol.send.output, session.windows
-    flat.taken = flat.told = 0
+    flat.taken = flat.accepted = 0
     if link is not None:
         flat.credit = max(min(link.credit, session.incoming_window), 0)
         number = session.next_delivery_id
@@ -231,7 +231,7 @@ def flat_of(protocol, session, link):
             flat.is_next = flat.next_id = 0
         else:
             flat.is_next, flat.next_id = 1, number
-        flat.may_tell = dispositions.may_tell(session)
+        flat.may_accept = dispositions.may_accept(session)
     elif hot.reads_flows:
         flat.credit = 0
         hot.receive(flat, session.receiver)
@@ -302,7 +302,7 @@ def took_in(protocol):
     session, link = protocol.quick
     flat = (session if link is None else link).flat
     answer = finish(protocol, session, link, flat, protocol.hot.answer[0])
-    if flat.told:
+    if flat.accepted:
         protocol.send.touch()
     return answer
 
@@ -351,7 +351,7 @@ def took(session, link, flat, logged):
     link.credit -= count
     if flat.is_settled:
         pass
-    elif flat.told or dispositions.put_now(session, serial.after(flat.next_id, -count), count):
+    elif flat.accepted or dispositions.put_now(session, serial.after(flat.next_id, -count), count):
         session.published = (session.published + count) & layout.MASK
     else:
         number = (session.published + 1) & layout.MASK

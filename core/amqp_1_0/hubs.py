@@ -53,8 +53,8 @@ def answer(request, given):
 
 def response(number, status, text, body):
     """The octets of a response."""
-    told = {"status-code": ("int", status), "status-description": text, "statusCode": ("int", status), "statusDescription": text}
-    head = composites.write("properties", {"correlation-id": number}) + types.encode(("described", ("ulong", _APPLICATION), told))
+    properties = {"status-code": ("int", status), "status-description": text, "statusCode": ("int", status), "statusDescription": text}
+    head = composites.write("properties", {"correlation-id": number}) + types.encode(("described", ("ulong", _APPLICATION), properties))
     return head + types.encode(("described", ("ulong", _VALUE), body))
 
 

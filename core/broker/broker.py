@@ -49,7 +49,7 @@ class Broker:
     core/access/permissions.py, by default guest with all rights. `log`: a function that takes a sentence for the operator."""
 
     made_on_use: "Any"  # rows of amqp_1_0/nodes.py, where a configuration has some
-    aside: "Any" = None  # `take(derivation, login)` of a port: passwords are calculated beside the loop (ports/password_thread.py)
+    aside: "Any" = None  # `calculate(derivation, login)` of a port: passwords are calculated beside the loop (ports/password_thread.py)
     trace: "Any" = None  # a port's, while it copies messages: `delivery`, `tell_delivery` of a get, `published_by` of an operator's publish
     name = "leveret"  # the broker's name; clients see it as cluster_name, unless an operator has set that
     cluster_name: "Any" = None

@@ -29,7 +29,7 @@ def source_of(kind):
     return needed(SOURCES[number], "what other families are told of a message") if number in SOURCES else format_of(kind)
 
 
-def told(tables, message, wide=False):
+def neutral_of(tables, message, wide=False):
     """(properties by name, pieces of its body or None: all of it) of a message, for receivers of another family; without annotations.
     `wide`: for receivers of 1.0 or 0-10."""
     kind = tables.messages[message + layout.MESSAGE_KIND]
@@ -55,7 +55,7 @@ def named(source, kind, octets, type_, wide):
 def once(broker, message, wide, version, convert, octets=None):
     """(what `convert` makes of a message's properties by name, pieces of its body): made once for all receivers of a version, as long as
     there is room for it (Results). `version`: a tuple of all else that the result is made of, the version's name first; `convert`: a
-    function of the properties as `told` gives them; `octets`: the message's properties, where they have been read."""
+    function of the properties as `neutral_of` gives them; `octets`: the message's properties, where they have been read."""
     tables = broker.tables
     messages = tables.messages
     kind = messages[message + layout.MESSAGE_KIND] & (layout.KIND_FORMAT | layout.KIND_GRAFTED)

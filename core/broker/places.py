@@ -142,5 +142,5 @@ class Places:
         `counts`."""
         self.broker.counters["logins_refused"] += 1
         self.broker.log(sentence)
-        for told in self.broker.failures.failed(address, name, self.broker.now) if counts else ():
-            self.broker.log(told)
+        for sentence in self.broker.failures.failed(address, name, self.broker.now) if counts else ():
+            self.broker.log(sentence)

@@ -48,7 +48,7 @@ class Promises:
 
     def runs(self):
         """[(first, last, outcome)] whose sync is done, in their order; the protocol goes on when the next ones are durable. Each
-        stays until `told`. The list is read before the next call, of any session's."""
+        stays until `answered`. The list is read before the next call, of any session's."""
         if not self.waiting:
             return ()
         if self.journal is not None and not self.journal.durable(self.waiting[0][NEEDS]):
@@ -68,7 +68,7 @@ class Promises:
             runs.append((first, last, outcome))
         return runs
 
-    def told(self, number):
+    def answered(self, number):
         """The family has answered all publishes of the first run up to this one."""
         while self.waiting and (number - self.waiting[0][LAST]) & MASK <= MASK >> 1:
             self.spare = self.waiting.pop(0)

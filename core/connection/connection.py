@@ -257,13 +257,13 @@ class Connection:
         """Close with the protocol's words for an error of ours."""
         try:
             if isinstance(error, MemoryError):
-                told = ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True)
+                fault = ProtocolError(RESOURCE_ERROR, "the broker is out of memory", True)
             else:
-                told = ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True)
+                fault = ProtocolError(INTERNAL_ERROR, "an error of this broker: %r" % (error,), True)
         except Exception:  # no memory for the words
             self.finish()
             return
-        self.fail(told)
+        self.fail(fault)
 
     def fail(self, error):
         """Close with the protocol's words for an error, or without any when that raises."""
@@ -286,7 +286,7 @@ class Connection:
         if family is None:
             strangers = part("wire.strangers")
             if strangers is not None:
-                self.broker.inform("%s: %s" % (self.name, strangers.told(first, self.families)), True)
+                self.broker.inform("%s: %s" % (self.name, strangers.described(first, self.families)), True)
             self.send.write(self.families[0].header)
             self.end()
             if self.send.start == self.send.end:  # a family without a header: nothing is sent that it would wait for

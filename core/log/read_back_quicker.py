@@ -60,11 +60,11 @@ class WholeRecords(ReadBack):
         if number != self.number or offset < self.start or offset + size > self.start + len(self.buffer):
             for (segment, start), held in self.held.items():
                 if segment == number and start <= offset and offset + size <= start + len(held.octets) and held.is_whole():
-                    self.look_at(number, start, held)
+                    self.point_to(number, start, held)
                     break
         return ReadBack.at(self, number, offset, size)
 
-    def look_at(self, number, offset, held):
+    def point_to(self, number, offset, held):
         """The buffer is a record's octets."""
         self.number, self.start, self.buffer = number, offset, held.octets
 
@@ -86,7 +86,7 @@ class WholeRecords(ReadBack):
         held.asked = self.rounds
         if not held.is_whole():
             self.fill(held, number, offset, at_once)
-        self.look_at(number, offset, held)
+        self.point_to(number, offset, held)
         self.known[number, offset] = held.type, held.size
         return held.type, held.size
 

@@ -61,11 +61,11 @@ def learn(rule, broker, queue, message, reason, target, written):
     reader = reading.format_of(tables, message)
     if not hasattr(reader, "with_header") or not is_for_here(tables, message, properties):
         return
-    told = annotations.read(written, True)
+    changes = annotations.read(written, True)
     empty = reader.with_header(reader.encode({}), b"")
-    pairs = reader.encode({"headers": told["headers"]})[len(empty) :]
+    pairs = reader.encode({"headers": changes["headers"]})[len(empty) :]
     time_at = pairs.find(TIME) + len(TIME)
-    if pairs.count(TIME) != 1 or reader.with_header(properties, pairs) != reader.merge(properties, told):
+    if pairs.count(TIME) != 1 or reader.with_header(properties, pairs) != reader.merge(properties, changes):
         return
     route = tables.route_of(message)
     if len(route) + len(target) + len(pairs) > OCTETS_MAX:

@@ -502,6 +502,6 @@ def open_contents(broker, make):
             broker.contents = Contents(broker, None, limits.staged_memory_max)
         return ""
     contents = Contents(broker, store, limits.staged_size_max)
-    told = recover(contents)
+    sentence = recover(contents)
     broker.contents = contents
-    return told
+    return sentence

@@ -73,7 +73,7 @@ def is_unread(broker, incoming):
     return len(targets) > 0 and not [queue for queue in targets if queue.consumers]
 
 
-def told(broker, message):
+def properties_of(broker, message):
     """What any message says of itself, by the names that families share, for receivers of the classes file and stream."""
     tables = broker.tables
     kind = tables.messages[message + layout.MESSAGE_KIND]

@@ -27,13 +27,13 @@ def recover(contents):
         return ""
     hold_queues(contents, tokens)
     whole = [each for each in contents.by_token.values() if each.is_whole]
-    told = "%d staged contents of %d octets, %d of them whole" % (
+    sentence = "%d staged contents of %d octets, %d of them whole" % (
         len(contents.by_token),
         sum([each.staged() for each in contents.by_token.values()]),
         len(whole),
     )
     lost = len(tokens) - len([each for each in whole if each.token in tokens])
-    return told + ("; %d that messages refer to are lost" % lost if lost else "")
+    return sentence + ("; %d that messages refer to are lost" % lost if lost else "")
 
 
 def read_piece(store, number):

@@ -140,7 +140,7 @@ class Promises(Structure):
         """In the order of publishes. `number` counts up by one and wraps at 30 bits."""
     def runs(self) -> list[tuple[int, int, int]]:
         """(first, last, outcome) of those whose sync is done; for the others the journal calls `process` again."""
-    def told(self, number: int) -> None: ...
+    def answered(self, number: int) -> None: ...
 
 class Incoming(Structure):
     """broker/incoming.py: a content on its way in. `begin` and `append` answer false when there is no room now: the family puts its

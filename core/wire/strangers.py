@@ -17,7 +17,7 @@ KNOWN = (
 )
 
 
-def told(octets: bytes, families: "Iterable[Family]") -> str:
+def described(octets: bytes, families: "Iterable[Family]") -> str:
     """The words behind the name of the connection. `octets`: bytes; `families`: those that are served."""
     served = " and ".join([family.name for family in families])
     for begin, name in KNOWN:

@@ -52,7 +52,7 @@ class Bridge:
         self._loop = loop
         self._stop_at: "int | None" = None
         self._moved_at = now_ms()
-        self._told = ""  # the last error of our own
+        self._last_error = ""  # of our own: the sentence that was said last
         self._owed: "list[Any]" = []  # Deliveries that are done, without room for their acknowledgement yet
         self.mover = Mover(
             settings.marks(),
@@ -113,8 +113,8 @@ class Bridge:
         """Make both connections anew after an error of our own, whose effects are unknown."""
         self.count("internal_errors")
         text = "an error of ours: %r" % (error,)
-        if text != self._told:
-            self._told = text
+        if text != self._last_error:
+            self._last_error = text
             report(error)
         for side in (self.source, self.target):
             try:
@@ -209,12 +209,12 @@ class Bridge:
         if self.target.ready:
             self.source.uplink_back()
 
-    def taken_again(self) -> None:
+    def target_accepts_again(self) -> None:
         """Note that upstream accepts messages again: the pause was an outage too."""
         self.source.uplink_back()
 
     def side_lost(self, side: "Side") -> None:
-        """Source: it will deliver unsettled messages again. Target: the bridge sends unconfirmed messages again."""
+        """Note a lost connection: a source delivers unsettled messages again; a target is sent the unconfirmed ones again."""
         self._moved_at = now_ms()
         if side is self.source:
             self._owed = []
@@ -249,7 +249,7 @@ class Bridge:
         return None, ""
 
     def _watch(self, now: int) -> None:
-        """Connect a side anew that stands still."""
+        """Reconnect a side that has not moved a message for `stall_seconds`."""
         side, reason = self._due()
         if side is None:
             self._moved_at = now
@@ -260,7 +260,7 @@ class Bridge:
 
     @property
     def state(self) -> tuple[str, str]:
-        """(word, reason)."""
+        """(the state in one word, the reason in a sentence)."""
         if self.stopping:
             return ("stopped" if self.stopped else "stopping"), ""
         now = now_ms()
@@ -298,7 +298,7 @@ class Bridge:
 
     @property
     def stopped(self) -> bool:
-        """Both connections are over."""
+        """True when both connections have ended."""
         return self.stopping and self.source.over and self.target.over
 
     def _close_when_done(self, now: int) -> None:
@@ -314,7 +314,7 @@ class Bridge:
 
 
 def network_dial(url: Url) -> "NetworkDial":
-    """A dial over TCP or TLS; a build without sockets does not come here."""
+    """Make a dial over TCP or TLS. Only builds with sockets call this."""
     from .dial import NetworkDial
 
     return NetworkDial(url)

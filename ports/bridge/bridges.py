@@ -31,26 +31,26 @@ class Bridges:
             self.begin(settings, dial)
 
     def begin(self, settings: "list[Settings]", dial: "Any" = None) -> None:
-        """Begin further ones."""
+        """Start bridges for further Settings."""
         from .bridge import Bridge
 
         for each in settings:
             try:
                 there = None if dial is None else [dial(url) for url in each.upstream_urls]
-                self.bridges.append(Bridge(self.loop, each, told(self._say, each.name), self.broker, there))
+                self.bridges.append(Bridge(self.loop, each, with_name(self._say, each.name), self.broker, there))
             except Exception as error:  # for any error the broker and the other bridges go on
                 report(error)
                 self._say("bridge %s cannot be started: %r" % (each.name, error))
 
     def wait_ms(self, most: int) -> int:
-        """How long the loop may wait."""
+        """Milliseconds that the loop may wait."""
         if self._moved:
             return 0
         least: int = min([most] + [bridge.wait_ms() for bridge in self.bridges])
         return least
 
     def step(self) -> None:
-        """A round of each, behind one of the loop."""
+        """Give each bridge a round; the loop's owner calls this after a round of the loop."""
         if not self.bridges:
             return
         self._moved = False
@@ -65,7 +65,7 @@ class Bridges:
         self.loop.arm()
 
     def stop(self, most_ms: int = STOP_MS) -> None:
-        """Wait for outstanding confirms, and close; within `most_ms`."""
+        """Stop all bridges: wait for outstanding confirms, then close, within `most_ms` milliseconds."""
         for bridge in self.bridges:
             bridge.stop()
         began = now_ms()
@@ -79,6 +79,6 @@ class Bridges:
         self.bridges = []
 
 
-def told(say: "Say", name: str) -> "Say":
+def with_name(say: "Say", name: str) -> "Say":
     """`say` with the bridge's name before each sentence."""
     return lambda sentence: say("bridge %s: %s" % (name, sentence))

@@ -39,11 +39,11 @@ class Keeper:
 
     @property
     def channel(self) -> "Any":
-        """The channel."""
+        """The keeper's channel of the side's client."""
         return self.side.client.channels[self.number]
 
     def steps(self, managed: bool) -> "list[Any]":
-        """The requests at a connection's opening; `managed`: the broker there is a Leveret and answers management."""
+        """The steps that open the keeper's channel. `managed`: the broker is a Leveret and answers management requests."""
         steps = [self._open, lambda: self.channel.confirm_select(), lambda: self.channel.queue_declare(self.refused, durable=True)]
         if managed:
             steps.append(lambda: self.channel.basic_consume(REPLY_TO, TAG, no_ack=True))
@@ -54,7 +54,7 @@ class Keeper:
         return self.channel.open()
 
     def forget(self) -> None:
-        """Forget requests: the connection is gone."""
+        """Forget outstanding requests, because the connection has ended."""
         self._answer = None
         self._parting = {}
 
@@ -76,7 +76,7 @@ class Keeper:
         return self._answer is not None and elapsed(now, self._asked_at) > ANSWER_MS
 
     def delivered(self, message: "Any") -> None:
-        """Give an answer to the function that waits for it."""
+        """Pass a response on to the function that waits for it."""
         answer, self._answer = self._answer, None
         if answer is not None:
             answer(json.loads(str(message.body, "utf-8")))

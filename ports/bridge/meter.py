@@ -21,7 +21,7 @@ class Meter:
         self.rates: list[float] = [0, 0, 0]  # messages a second upstream, octets a second upstream, octets a second that the backlog grows
 
     def tick(self, now: int) -> bool:
-        """Compute the rates once a second: true then."""
+        """Compute the rates once a second; returns whether it did."""
         if self._at is None:
             self._at = now
         window_ms = elapsed(now, self._at)

@@ -38,7 +38,7 @@ class Once:
         self._looked_at = -1  # the safe position up to which was settled
 
     def attach(self) -> bool:
-        """Ask for the link."""
+        """Attach the link. Upstream's answer names the deliveries that it keeps."""
         self.sender.name = self.name()
         size_max = min(self._receive_size, self.target.client.frame_size_max)
         self.held_max = (size_max - ATTACH_SIZE) // HELD_SIZE
@@ -46,7 +46,7 @@ class Once:
         return attached
 
     def leave(self) -> "bool | None":
-        """Leave the link, to go on with upstream's map: for good, where upstream keeps nothing."""
+        """Detach the link, to attach it again with upstream's list of deliveries; for good where upstream keeps none."""
         sender = self.sender
         self.recovers = sender.keeps and self.held_max >= HELD_LEAST
         sender.known = dict(sender.kept)
@@ -69,7 +69,7 @@ class Once:
         return number
 
     def settled(self, number: int, outcome: str) -> None:
-        """Note upstream's outcome for a message."""
+        """Note the outcome that upstream gave a message."""
         if number not in self.sender.held:
             self._numbers.pop(number, None)
         self._looked_at = -1

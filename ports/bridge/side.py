@@ -96,7 +96,7 @@ class Side(Events):
         return self.dial.pipe if self._connected else None
 
     def place(self) -> str:
-        """Which side, for messages."""
+        """The name of this side, for sentences to the operator."""
         return "%s %s" % (self.role, self.dial.place)
 
     # Time
@@ -120,7 +120,7 @@ class Side(Events):
             self.cut("not ready in %s s: %s" % (self.settings.connect_seconds, self._waited_for()))
 
     def _waited_for(self) -> str:
-        """The answer that has not come, for messages."""
+        """The name of the answer that has not come, for sentences to the operator."""
         if self._dialling:
             return "the host's address is not known yet"
         if self.client.state != "start":
@@ -142,7 +142,7 @@ class Side(Events):
         self.dial.begin()
 
     def new_client(self, settings: "Settings") -> "Any":
-        """The client of a new connection."""
+        """Make the client of a new connection."""
         return self.guarded(
             self,
             receive_size=settings.buffer_size,
@@ -204,10 +204,10 @@ class Side(Events):
         if self.ready:
             self.answered_later(channel, name, arguments)
         else:
-            self.look_at(name, arguments)
+            self.check_answer(name, arguments)
             self.answered()
 
-    def look_at(self, name: str, arguments: "Any") -> None:
+    def check_answer(self, name: str, arguments: "Any") -> None:
         """Check the answer to a step."""
 
     def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
@@ -228,15 +228,15 @@ class Side(Events):
         acknowledgement."""
         if delivery.epoch != self.epoch:
             return True
-        return self.ready and self.done_with(delivery)
+        return self.ready and self.acknowledge_now(delivery)
 
-    def done_with(self, delivery: "Any") -> bool:
+    def acknowledge_now(self, delivery: "Any") -> bool:
         """Acknowledge a delivery of this connection: false when there is no room now."""
         done: bool = self.client.channels[delivery.channel].basic_ack(delivery.tag)
         return done
 
     def numbers_begin_anew(self) -> None:
-        """The source's messages have other numbers from now on."""
+        """Note that the source numbers its messages anew from here on."""
 
     def in_order(self) -> bool:
         """True for an upstream that messages go to in one lane."""
@@ -279,7 +279,7 @@ class Side(Events):
             self.say(self.last_error + "; trying again")
 
     def say(self, sentence: str) -> None:
-        """Tell the user, unless it was the last thing told."""
+        """Say a sentence to the operator, unless it equals the last one."""
         if sentence != self._said:
             self._said = sentence
             self.bridge.say(sentence)

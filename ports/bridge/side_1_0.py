@@ -44,7 +44,7 @@ class Side10(Side, Events):
         self.tokens: "Any" = None
         self.keep_nothing: "set[str]" = set()
         self.asked_for_link = False
-        self._told = ""  # how often a message may arrive
+        self._last_reason = ""  # how often a message may arrive
 
     def connected_client(self, container: str, message_size_max: int, frames: int) -> Guarded:
         """The client of a new connection, with the tokens that it needs; `frames`: its window."""
@@ -74,13 +74,13 @@ class Side10(Side, Events):
         raise NotImplementedError  # as above
 
     def ask_for_token(self) -> "bool | None":
-        """The first step."""
+        """The first step: ask for a token, where the URL says auth=cbs."""
         return None if self.tokens is None else self.tokens.begin()
 
     def tell_how_often(self, why: str) -> None:
         """Say, when it has changed, whether a message can arrive twice."""
-        if why != self._told:
-            self._told = why
+        if why != self._last_reason:
+            self._last_reason = why
             self.say("%s: %s" % (self.place(), why))
 
     def ended(self, condition: str, text: str) -> None:  # type: ignore[override]  # the two protocols' words for an end
@@ -93,7 +93,7 @@ class Side10(Side, Events):
         Side.ended(self, 0, text)
 
     def refusal(self, address: "str | None", condition: str, text: str) -> str:
-        """The sentence about a link that upstream refuses or ends."""
+        """A sentence for the operator about a link that upstream refused or ended."""
         node = "the anonymous terminus" if address is None else "address %r" % address
         why = ("%s %s" % (condition or "no reason told", text)).strip()
         advice = ADVICE.get(condition, "see that it is there and that this user may {do} there")
@@ -127,7 +127,7 @@ class Tokens:
         return True
 
     def attached(self) -> None:
-        """One of the two is there."""
+        """Note that one of the two links is attached."""
         self._links += 1
         if self._links == 2:
             self._waits = True
@@ -143,22 +143,22 @@ class Tokens:
             self._waits = False
 
     def credited(self) -> None:
-        """The peer takes messages to `$cbs`."""
+        """Note that the peer gave credit for messages to `$cbs`."""
         if self._waits:
             self.put()
 
     def work(self, now: int) -> None:
-        """Half of the token's time is over, or it could not go before."""
+        """Put a new token when half of the old one's time has passed, or when an earlier put had no credit."""
         if self._waits or elapsed(now, self.put_at) > TOKEN_S * 500:
             self.put()
 
     def sent(self, outcome: str) -> None:
-        """The outcome of a request."""
+        """Note the peer's outcome for a request."""
         if outcome != "accepted":
             self.side.cut("a token for %s is not taken: %s" % (self.resource(), outcome))
 
     def delivered(self, message: "Any") -> None:
-        """An answer: the first one is what the link was waiting for."""
+        """Read an answer of `$cbs`. The first one lets the side attach its link."""
         _, code, text = tokens.answer(message)
         self.receiver.settle(message)
         if code not in (200, 202):

@@ -85,7 +85,7 @@ class Source10(Side10):
         return self.asked_for_link
 
     def _join_as_any_other(self) -> "bool | None":
-        """Where upstream keeps nothing, take a link as any other."""
+        """Attach an ordinary link, because upstream keeps no deliveries."""
         if not self._gone:
             return None
         options = dict(self.receiver.options, name=self.receiver.name + " again")
@@ -118,7 +118,7 @@ class Source10(Side10):
         return min(self.settings.prefetch, self._held_max)
 
     def _begin(self, keeps: bool) -> None:
-        """Begin on a link. Numbers of another upstream, or of one that has stopped keeping deliveries, mean nothing."""
+        """Start to receive on a link. Numbers of another upstream, or of one that no longer keeps deliveries, are dropped."""
         mover = self.bridge.mover
         if mover.dense and not (keeps and self._kept_by == self.dial.place):
             self.bridge.numbers_begin_anew()
@@ -187,7 +187,7 @@ class Source10(Side10):
         self.bridge.count("too_large")
         self.say("%s: a message stays at %r, it is too large for the bridge: %s" % (self.place(), self.settings.queue, text))
 
-    def done_with(self, delivery: "Any") -> bool:
+    def acknowledge_now(self, delivery: "Any") -> bool:
         message = delivery.tag
         if self.keeps and len(self.receiver.decided) >= self._held_max:
             return False
@@ -204,19 +204,19 @@ class Source10(Side10):
         self.tokens.credited()
 
     def stop(self) -> None:
-        """No further deliveries; what has come can still be accepted."""
+        """Stop the deliveries. Messages that have arrived can still be accepted."""
         if self.ready:
             self.receiver.prefetch = 0
             self.receiver.add_credit(-self.receiver.credit - self.receiver.owed)
 
     def work(self, now: int) -> None:
-        """Put a token that is due."""
+        """Put a token if one is due."""
         if self.ready and self.tokens is not None:
             self.tokens.work(now)
 
     def backlog(self) -> "dict[str, Any]":
-        """Unknown."""
+        """{}: AMQP 1.0 does not say how many messages wait."""
         return {}
 
     def uplink_back(self) -> None:
-        """One lane only."""
+        """Nothing to do: this source has one lane."""

@@ -28,7 +28,7 @@ class QueueSource(Side):
 
     @property
     def channel(self) -> "Any":
-        """The consumer's."""
+        """The channel of the consumer."""
         return self.client.channels[1]
 
     def delivered(self, message: "Any") -> None:
@@ -55,16 +55,16 @@ class QueueSource(Side):
         self.cut("the queue was deleted")
 
     def stop(self) -> None:
-        """No further deliveries."""
+        """Stop the deliveries."""
         if self.ready and not self.channel.waiting:
             self.channel.basic_cancel(TAG)
 
     def work(self, now: int) -> None:
-        """No work beside deliveries."""
+        """Nothing to do: a queue source works only when a delivery arrives."""
 
     def backlog(self) -> "dict[str, Any]":
-        """Unknown."""
+        """{}: AMQP 0-9-1 says how many messages wait only to who declares the queue again."""
         return {}
 
     def uplink_back(self) -> None:
-        """One lane only."""
+        """Nothing to do: this source has one lane."""

@@ -77,7 +77,7 @@ class StreamSource(Side):
         return self.keeper.ask(self._request(0), self._first_facts)
 
     def _first_facts(self, answer: "dict[str, Any]") -> None:
-        """The stream's first facts have come: decide at which offset the bridge goes on."""
+        """Choose the offset at which the bridge goes on, from the stream's first facts."""
         if not answer["ok"]:
             self.cut(answer["error"])
             return
@@ -136,7 +136,7 @@ class StreamSource(Side):
             mover.record(lane, number, exchange, key, octets, body, delivery, arrived)
 
     def _lost_to_retention(self, expected: int, offset: int) -> None:
-        """Offsets that are gone; those that the live lane has sent meanwhile are not missing."""
+        """Count and report the offsets that retention dropped, but for those that the live lane has sent meanwhile."""
         mover = self.bridge.mover
         missing = [
             number
@@ -166,7 +166,7 @@ class StreamSource(Side):
     # The live lane
 
     def uplink_back(self) -> None:
-        """Upstream takes messages again: what gathers from now on goes ahead when much has gathered before."""
+        """Note that upstream accepts messages again. After a large backlog, messages published from here on go first, in the live lane."""
         if not self.ready or self.facts is None or self.bridge.target.in_order():
             return
         behind = self.facts["next"] - (self.live_next if self.live == ON else self.first_next)
@@ -254,7 +254,7 @@ class StreamSource(Side):
             self._due = now_ms()  # there may be more
 
     def _note(self, answer: "dict[str, Any]") -> None:
-        """See how far the position is in the log. Without a log there is nothing that it could come back to."""
+        """Note how far the log has the stream's position; a broker without a log has none to come back to."""
         if not answer["logged"]:
             self.safe = answer["position"]
             return
@@ -270,14 +270,14 @@ class StreamSource(Side):
         Side.channel_closed(self, channel, code, text)
 
     def hindrance(self) -> str:
-        """Why nothing comes, as far as that is known."""
+        """The reason why the source brings no message, or ""."""
         facts = self.facts
         if not facts["queued"] or facts["moved"] or facts["next"] != (facts["first"] if facts["position"] is None else facts["position"]):
             return ""
         return " (the broker here has no room to move them from %r to %r: raise disk_max or what else is full)" % (self.queue, self.stream)
 
     def stop(self) -> None:
-        """Nothing: what is not confirmed stays in the stream."""
+        """Nothing to do: messages without a confirm stay in the stream."""
 
     def ended(self, code: int, text: str) -> None:
         self.live = OFF
@@ -286,7 +286,7 @@ class StreamSource(Side):
         Side.ended(self, code, text)
 
     def backlog(self) -> "dict[str, Any]":
-        """Figures of the messages not yet sent, by name, as far as the broker has told; {}: it has told nothing."""
+        """Figures of the messages not yet sent, by name, from the broker's last answer; {}: no answer has come."""
         facts = self.facts
         if facts is None:
             return {}

@@ -10,7 +10,7 @@ if False:  # for the type checker alone
 
 
 class Target(Side):
-    """A publisher with confirms; what has no route comes back (mandatory)."""
+    """A publisher with confirms. The broker returns messages without a route (mandatory)."""
 
     def __init__(self, bridge: "Bridge", role: str, dials: "list[Any]", settings: "Settings") -> None:
         Side.__init__(self, bridge, role, dials, settings)
@@ -21,7 +21,7 @@ class Target(Side):
 
     @property
     def channel(self) -> "Any":
-        """The one to publish on."""
+        """The channel that the target publishes on."""
         return self.client.channels[1]
 
     def _open(self) -> "Any":
@@ -47,10 +47,10 @@ class Target(Side):
             return -1
 
     def work(self, now: int) -> None:
-        """Nothing beside publishing."""
+        """Nothing to do: this target works only when it publishes."""
 
     def stopped(self) -> str:
-        """Why upstream takes nothing now, or ""."""
+        """The reason why upstream accepts no message now, or ""."""
         if self.ready and self.client.blocked:
             return "connection.blocked: %s" % self.blocked_text
         if self.ready and not self.channel.flowing:
@@ -63,12 +63,12 @@ class Target(Side):
         self.answered_for(sequence, positive)
 
     def answered_for(self, number: int, positive: bool) -> None:
-        """Tell the bridge what upstream says of a publish."""
+        """Pass upstream's answer to a publish on to the bridge."""
         self._singly = max(0, self._singly - 1)
         self.bridge.confirmed(number, positive)
 
     def channel_closed(self, channel: "Any", code: int, text: str) -> None:
-        """Upstream refuses something: with one message on its way, that one; with several, they go again one by one."""
+        """Find the message that upstream refused by closing the channel: the only one on its way, or else all go again one by one."""
         numbers = sorted(self.bridge.mover.flight) if self.ready and channel is self.channel else []
         if len(numbers) == 1:
             self.bridge.mover.flight[numbers[0]].reason = "upstream has refused it: %d %s" % (code, text)
@@ -92,7 +92,7 @@ class Target(Side):
     def unblocked(self) -> None:
         self.blocked_text = None
         self.say("%s takes messages again" % self.place())
-        self.bridge.taken_again()
+        self.bridge.target_accepts_again()
 
     def flow(self, channel: "Any", active: bool) -> None:
         if active:

@@ -54,7 +54,7 @@ class Target010(Side, Events):
         self._name = ("leveret-%s-%s-%08x" % (settings.gateway or "", settings.name, getrandbits(30))).encode("utf-8")
         self._question = -1  # id of the exchange.query that waits for its result
         self._is_stopped = False
-        self._told = ""  # how often a message may arrive
+        self._last_reason = ""  # how often a message may arrive
         self._other: "Any" = None  # the dial that a redirect names
 
     @property
@@ -94,8 +94,8 @@ class Target010(Side, Events):
             why = "the session has not outlived its connection: in doubt a message arrives twice, with the same x-gateway and x-sequence"
         else:
             why = "the session has not outlived its connection: in doubt a message arrives twice"
-        if why and why != self._told:
-            self._told = why
+        if why and why != self._last_reason:
+            self._last_reason = why
             self.say("%s: %s" % (self.place(), why))
 
     def _look_for_exchange(self) -> "bool | None":
@@ -123,7 +123,7 @@ class Target010(Side, Events):
         elif name == "message_flow" and self._is_stopped:
             self._is_stopped = False
             self.say("%s takes messages again" % self.place())
-            self.bridge.taken_again()
+            self.bridge.target_accepts_again()
         else:
             self.transfers.command(name, fields)
 
@@ -134,11 +134,11 @@ class Target010(Side, Events):
         self.transfers.room()
 
     def numbers_begin_anew(self) -> None:
-        """Messages that were sent have other numbers now, or will not come again."""
+        """Forget the transfers on their way: the source numbers its messages anew."""
         self.transfers.forget()
 
     def lost(self, reason: str) -> None:
-        """A redirect is the next place, once."""
+        """Connect to the place that a redirect names, once for each attempt."""
         was_redirected = self._other is not None
         redirects = [] if self.client is None or was_redirected else self.client.redirects
         Side.lost(self, reason)
@@ -168,10 +168,10 @@ class Target010(Side, Events):
         self.bridge.confirmed(number, not reason)
 
     def work(self, now: int) -> None:
-        """Tell what was completed before it was sent again."""
+        """Report transfers that upstream had completed before the bridge sent them again."""
         if self.ready:
             self.transfers.tell()
 
     def stopped(self) -> str:
-        """Why upstream takes nothing now, or ""."""
+        """The reason why upstream accepts no message now, or ""."""
         return "message.stop" if self.ready and self._is_stopped else ""

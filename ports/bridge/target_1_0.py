@@ -67,12 +67,12 @@ class Target10(Side10):
     # Opening
 
     def tend(self, loop: "Any", now: int) -> None:
-        """A link is named after the stream that its messages come from, which the source has to tell first."""
+        """Do the side's due work, once the source has said which stream it reads: the link has that stream's name."""
         if not self.over or not self.bridge.mover.dense or self.bridge.source.facts is not None:
             Side.tend(self, loop, now)
 
     def numbers_begin_anew(self) -> None:
-        """The stream is another one: so is the link."""
+        """End this connection: the source reads another stream, whose name the next link has."""
         self.cut("the numbers of messages begin anew")
 
     def in_order(self) -> bool:
@@ -83,11 +83,11 @@ class Target10(Side10):
         return bool(self.settings.replay_messages_per_second or self.settings.replay_octets_per_second)
 
     def _look(self) -> "bool | None":
-        """Attach the link for the first time: what does upstream have of it?"""
+        """Attach the link for the first time, to learn which deliveries upstream keeps."""
         return None if self.once is None else self._join()
 
     def _recover_nothing(self) -> None:
-        """Upstream keeps nothing: a link as any other, now and from now on."""
+        """Attach an ordinary link from here on, because upstream keeps no deliveries."""
         self.keep_nothing.add(self.dial.place)
         self.once = None
         self.sender = self.client.session.sender(self.address(), **self.dial.url.capabilities())
@@ -196,7 +196,7 @@ class Target10(Side10):
             if self._is_dry:
                 self._is_dry = False
                 self.say("%s takes messages again" % self.place())
-                self.bridge.taken_again()
+                self.bridge.target_accepts_again()
         elif self._dry_at is None:
             self._dry_at = now
         elif not self._is_dry and elapsed(now, self._dry_at) > CREDIT_MS:
@@ -209,5 +209,5 @@ class Target10(Side10):
         return self.ready and self.once is not None and self.once.is_urgent()
 
     def stopped(self) -> str:
-        """Why upstream takes nothing now, or ""."""
+        """The reason why upstream accepts no message now, or ""."""
         return "no link credit" if self.ready and self._is_dry else ""

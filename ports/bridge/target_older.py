@@ -49,7 +49,7 @@ class TargetOlder(Target):
     def _open(self) -> "Any":
         self._asked_for = 0  # number of the last message of the commit that was asked for
         self._committed = 0  # that of the last commit-ok
-        self._told = 0  # that of the last message that has left the outbox
+        self._answered = 0  # that of the last message that has left the outbox
         return Target._open(self)
 
     def _ask_ticket(self) -> "Any":
@@ -66,15 +66,15 @@ class TargetOlder(Target):
         return Target.put(self, record)
 
     def work(self, now: int) -> None:
-        """Commit what was published; with nothing new, once more for what may come back."""
-        if self.ready and not self.channel.waiting and self._told != self.channel.published and self.channel.tx_commit():
+        """Commit the messages published since the last commit; without new ones commit once more, for messages that may be returned."""
+        if self.ready and not self.channel.waiting and self._answered != self.channel.published and self.channel.tx_commit():
             self._asked_for = self.channel.published
 
     def answered_later(self, channel: "Any", name: str, arguments: "Any") -> None:
-        """tx.commit-ok: what the one before it has committed is done."""
-        while self._told < self._committed:
-            self._told += 1
-            self.answered_for(self._told, True)
+        """On tx.commit-ok, confirm the messages of the transaction before it."""
+        while self._answered < self._committed:
+            self._answered += 1
+            self.answered_for(self._answered, True)
         self._committed = self._asked_for
 
 

@@ -13,7 +13,7 @@ from ...core.memory import layout
 from ...core.message import reading
 from ...core.outcomes import nobody
 from ...core.stream.reading_on import is_wanted
-from .outbox import Outbox, Told
+from .outbox import Notice, Outbox
 from .words import long
 
 EXCHANGE = "amq.rabbitmq.trace"
@@ -36,7 +36,7 @@ class Firehose:
         self.undo: list[Any] = []
 
     def turn_on(self, exchanges: list[str] | None, queues: list[str] | None) -> None:
-        """Copy what goes through these from now on."""
+        """Copy the messages that pass these exchanges and queues from here on."""
         self.turn_off()
         self.exchanges, self.queues = (None if names is None else set(names) for names in (exchanges, queues))
         broker = self.broker
@@ -56,7 +56,7 @@ class Firehose:
         route_cache.forget(broker.tables)
 
     def turn_off(self) -> None:
-        """Copy nothing more."""
+        """Stop copying."""
         if not self.is_on:
             return
         self.is_on = False
@@ -88,7 +88,7 @@ class Firehose:
         self.see_session(connection.session)
 
     def see_session(self, session: Any) -> None:
-        """See what a protocol delivers."""
+        """Copy the messages that a session delivers."""
         if session is not None:
             before = session.deliver
             session.deliver = lambda *given: self.deliver(before, *given)
@@ -132,7 +132,7 @@ class Firehose:
         return count
 
     def deliver_stream(self, before: Any, consumer: Any, most: int, made: int) -> int:
-        """Records of a stream go to a reader: those that it has passed, and wanted, are told."""
+        """A stream delivers records to a reader: copy those that it was sent and had asked for."""
         consumer.queue.find(consumer)
         entry, offset, entries = consumer.cursor, consumer.cursor_offset, self.broker.tables.entries
         count = int(before(consumer, most, made))
@@ -143,11 +143,11 @@ class Firehose:
         return count
 
     def tells(self, queue: Any) -> bool:
-        """True for a queue whose deliveries are told."""
+        """True for a queue whose deliveries are copied."""
         return bool(self.outbox.exchange.bindings) and (self.queues is None or queue.name in self.queues)
 
     def delivery(self, session: Any, queue: Any) -> tuple[Row, bytes] | None:
-        """The headers and the body of the message at a queue's head, which goes to a session; None: it is not told."""
+        """The headers and the body of the message at a queue's head, which goes to a session; None: it is not copied."""
         return self.copy(session, queue.head()) if self.tells(queue) else None
 
     def copy(self, session: Any, entry: int) -> tuple[Row, bytes] | None:
@@ -168,7 +168,7 @@ class Firehose:
             self.outbox.put("deliver." + queue.name, *copied)
 
     def row(self, message: int, connection: str, channel: int, user: Any) -> Row:
-        """What both kinds of copies say."""
+        """The headers that copies of publishes and of deliveries share."""
         exchange, key = reading.names_of(self.broker.tables, message)
         given = reading.properties_of(self.broker.tables, message)
         keys = [bytes(key).decode("utf-8", "replace")]
@@ -194,9 +194,9 @@ class Firehose:
         return bytes(tables.octets(message, tables.size_of(message) - size, size))
 
 
-def properties(told: Told) -> Row:
+def properties(notice: Notice) -> Row:
     """The properties of a copy: headers alone."""
-    return {"headers": told.headers}
+    return {"headers": notice.headers}
 
 
 def plain(value: Any) -> Any:

@@ -15,8 +15,8 @@ OCTETS_MAX = 4 << 20  # of bodies
 A_ROUND = 128  # messages that one round publishes
 
 
-class Told:
-    """One message. `headers`: None until they are known, and where they never are it is not published; `at`: milliseconds since 1970."""
+class Notice:
+    """One message. `headers`: None until they are known; without headers in its turn it is dropped; `at`: milliseconds since 1970."""
 
     def __init__(self, key: str, headers: dict[str, Any] | None, body: bytes) -> None:
         self.key = key
@@ -26,7 +26,7 @@ class Told:
 
 
 class Outbox:
-    """Of one exchange. `noun`: its messages, for the log; `properties`: a function from a Told to properties by name."""
+    """Of one exchange. `noun`: its messages, for the log; `properties`: a function from a Notice to properties by name."""
 
     def __init__(self, broker: Any, name: str, noun: str, properties: Any) -> None:
         self.broker = broker
@@ -34,12 +34,12 @@ class Outbox:
         self.noun = noun
         self.properties = properties
         self.exchange = publishing.made(broker, name)
-        self.waiting: deque[Told] = deque()
+        self.waiting: deque[Notice] = deque()
         self.octets = 0
         self.lost = 0
 
-    def put(self, key: str, headers: dict[str, Any] | None, body: bytes = b"") -> Told | None:
-        """Note a message; None: nobody hears it."""
+    def put(self, key: str, headers: dict[str, Any] | None, body: bytes = b"") -> Notice | None:
+        """Note a message; None: no queue is bound to the exchange."""
         if not self.exchange.bindings:
             return None
         if len(self.waiting) >= WAITING_MAX or self.waiting and self.octets + len(body) > OCTETS_MAX:
@@ -47,24 +47,24 @@ class Outbox:
                 self.broker.log(f"{len(self.waiting)} {self.noun} wait for room: further ones are not told until there is some")
             self.lost += 1
             return None
-        told = Told(key, headers, body)
-        self.waiting.append(told)
+        notice = Notice(key, headers, body)
+        self.waiting.append(notice)
         self.octets += len(body)
-        return told
+        return notice
 
     def step(self) -> bool:
-        """Publish what waits; true: there is more, for which there is room."""
+        """Publish the messages that wait; true: some are left, and there is room for them."""
         for _ in range(min(len(self.waiting), A_ROUND)):
-            told = self.waiting[0]
+            notice = self.waiting[0]
             try:
-                if told.headers is not None and not publishing.publish(
-                    self.broker, self.name, told.key.encode(), self.properties(told), told.body
+                if notice.headers is not None and not publishing.publish(
+                    self.broker, self.name, notice.key.encode(), self.properties(notice), notice.body
                 ):
                     return False
             except Exception as error:  # an error of ours: told, and the message is not
                 self.broker.guard.trouble("a message of the exchange %s", self.name, error)
             self.waiting.popleft()
-            self.octets -= len(told.body)
+            self.octets -= len(notice.body)
         if self.lost and not self.waiting:
             self.broker.log(f"{self.lost} {self.noun} were not told")
             self.lost = 0

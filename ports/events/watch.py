@@ -15,7 +15,7 @@ from ...core.memory import layout
 from ..over import over
 from ..peers import channel_name, family_of, host_and_port, peers_of
 from ..troubles import alarms
-from .outbox import Outbox, Told
+from .outbox import Notice, Outbox
 from .words import address, header, long, table, version
 
 EXCHANGE = "amq.rabbitmq.event"
@@ -29,10 +29,10 @@ NOT_KNOWN = dict.fromkeys(
 )
 
 
-def properties(told: Told) -> Row:
+def properties(notice: Notice) -> Row:
     """The properties of an event."""
-    headers = {**(told.headers or {}), "timestamp_in_ms": long(told.at)}
-    return {"headers": headers, "delivery_mode": 2, "timestamp": told.at // 1000}
+    headers = {**(notice.headers or {}), "timestamp_in_ms": long(notice.at)}
+    return {"headers": headers, "delivery_mode": 2, "timestamp": notice.at // 1000}
 
 
 class Watch:
@@ -46,11 +46,11 @@ class Watch:
         self.acting: Any = None  # the connection or the user whose work is done now
         self.numbers: Any = WeakKeyDictionary()  # connection or session -> its number
         self.made = 0  # the last of them
-        self.opening: dict[int, Told | None] = {}  # sessions that are being made, by their records
+        self.opening: dict[int, Notice | None] = {}  # sessions that are being made, by their records
         self.alarms: list[str] = []
 
     def begin(self) -> None:
-        """Tell what happens from now on."""
+        """Publish the events that happen from here on."""
         broker = self.broker
         topology, places, consumers, given = broker.topology, broker.places, broker.consumers, runtime_parameters.of(broker)
         for owner, name, function in (
@@ -83,7 +83,7 @@ class Watch:
             over(user, "permit", lambda before, permissions, user=user: self.permit(before, user, permissions))
 
     def web(self, server: Any) -> None:
-        """What HTTP asks for is done in the name of its user."""
+        """Attribute the acts of HTTP requests to their users."""
         over(server, "run", self.run_request)
 
     def run_request(self, before: Any, call: Any, route: Any) -> Any:
@@ -97,7 +97,7 @@ class Watch:
             yield turn
 
     def step(self) -> bool:
-        """Publish what has happened; true: there is more to do at once."""
+        """Publish the events that wait; true: some are left, and there is room for them."""
         if self.opening:
             self.name_sessions()
         now = [kind for kind, _ in alarms(self.broker)]
@@ -108,7 +108,7 @@ class Watch:
         return self.outbox.step()
 
     def tell(self, key: str, headers: Row, user: Any = None) -> None:
-        """An event that a user has brought about: `user`, or who acts now."""
+        """Note an event of a user: of `user`, or of the connection that acts now."""
         self.outbox.put(key, {**headers, "user_who_performed_action": self.actor() if user is None else user.name})
 
     def actor(self) -> str:
@@ -134,7 +134,7 @@ class Watch:
 
     @property
     def host(self) -> Row:
-        """The virtual host."""
+        """The name of the virtual host."""
         return {"vhost": self.broker.virtual_host}
 
     # Connections
@@ -151,7 +151,7 @@ class Watch:
         self.outbox.put("user.authentication.success", {**self.login_of(connection), "name": user.name})
 
     def login_refused(self, before: Any, from_address: str, sentence: str, name: Any = None, counts: bool = True) -> None:
-        """A peer has not."""
+        """A peer's log-in was refused."""
         before(from_address, sentence, name, counts)
         connection = self.acting
         known = self.login_of(connection) if hasattr(connection, "session") else {"peer_host": address(from_address)}
@@ -215,7 +215,7 @@ class Watch:
     # Sessions and consumers
 
     def open_session(self, before: Any, connection: Any = None) -> Any:
-        """A session gets its record; whose it is says `name_sessions`."""
+        """A session gets its record; `name_sessions` says later whose it is."""
         handle = before(connection)
         if handle is not None:
             self.opening[handle] = self.outbox.put("channel.created", None)
@@ -229,7 +229,7 @@ class Watch:
                 if session.handle in opening:
                     self.name_session(session, opening.pop(session.handle))
 
-    def name_session(self, session: Any, event: Told | None) -> None:
+    def name_session(self, session: Any, event: Notice | None) -> None:
         """Say whose session it is."""
         pid = self.pid(session)
         if event is not None:
@@ -329,7 +329,7 @@ class Watch:
             self.tell("binding.created", self.binding(exchange.find(destination, key, arguments)))
 
     def remove_bindings(self, before: Any, bindings: Any) -> None:
-        """Bindings go."""
+        """Bindings are removed."""
         chosen = [each for each in bindings if each.exchange.bindings.get(each.identity) is each]
         before(chosen)
         for each in chosen:
@@ -421,7 +421,7 @@ class Watch:
             self.tell("user.deleted", {"name": name})
 
     def permit(self, before: Any, user: Any, permissions: Any) -> None:
-        """A user's permissions may change."""
+        """A user's permissions are set or cleared."""
         had = user.permissions
         before(permissions)
         if not self.broker.access.has(user) or permissions == had:

@@ -348,10 +348,10 @@ def move(call: Call) -> Work:
         if count == 0:
             break
         yield
-    told = {"moved": moved, "left": queue.message_count()}
+    answer = {"moved": moved, "left": queue.message_count()}
     if moved < left:
-        told["reason"] = f"queue '{target.name}' has no room for more, or refuses one"
-    return answers.of(told, call.server.promised())
+        answer["reason"] = f"queue '{target.name}' has no room for more, or refuses one"
+    return answers.of(answer, call.server.promised())
 
 
 def aliveness(call: Call) -> Work:

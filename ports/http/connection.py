@@ -181,7 +181,7 @@ class HttpConnection:
                 if isinstance(event, h11.Request):
                     self._begin(event)
                 elif isinstance(event, h11.Data):
-                    self._take(bytes(event.data))
+                    self._receive(bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
                     self._dispatch()
                 else:
@@ -234,7 +234,7 @@ class HttpConnection:
         if self._http.their_state is not h11.IDLE:
             self._advance()
 
-    def _take(self, octets: bytes) -> None:
+    def _receive(self, octets: bytes) -> None:
         """A part of the body."""
         if self.user is None:
             self._ending = True

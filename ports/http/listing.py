@@ -168,15 +168,15 @@ def sorted_by(subjects: Listed, rows: list[tuple[str, Any]], path: list[str]) ->
     return (yield from merged(parts, lambda each: each[:2], lambda each: each[2]))
 
 
-def merged(parts: list[list[Any]], key: Callable[[Any], Any], take: Callable[[Any], Any]) -> Work:
+def merged(parts: list[list[Any]], key: Callable[[Any], Any], row_of: Callable[[Any], Any]) -> Work:
     """Sorted parts as one list."""
     if len(parts) < 2:
-        return [take(each) for each in parts[0]] if parts else []
+        return [row_of(each) for each in parts[0]] if parts else []
     import heapq  # here: few lists are so long
 
     whole = []
     for at, each in enumerate(heapq.merge(*parts, key=key), 1):
-        whole.append(take(each))
+        whole.append(row_of(each))
         if at % SIMPLE_AT_ONCE == 0:
             yield
     return whole

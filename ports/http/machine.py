@@ -27,10 +27,10 @@ def descriptors() -> tuple[int, int]:
 def disk(directory: str | None) -> int:
     """Octets left on the disk of a directory (None: the current one)."""
     try:
-        told = os.statvfs(directory or ".")
+        figures = os.statvfs(directory or ".")
     except OSError:
         return 0
-    return told.f_bavail * told.f_frsize
+    return figures.f_bavail * figures.f_frsize
 
 
 def memory() -> int:

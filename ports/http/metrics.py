@@ -323,9 +323,9 @@ def of_objects(call: Call, families: Iterable[Row], prefix: str) -> Iterator[str
             if connection.closed or connection.user is None:
                 continue
             if kind == CONNECTION:
-                told = value(server, connection)
-                if told is not None:
-                    yield f'{begin}{escaped(connection.name)}"}} {told}\n'
+                number = value(server, connection)
+                if number is not None:
+                    yield f'{begin}{escaped(connection.name)}"}} {number}\n'
                 continue
             for session in connection.sessions():
                 if not session.closing:

@@ -29,10 +29,10 @@ def publisher(options: Mapping[str, Any], tables: Tables, retry_s: float) -> Cal
 
 def message(row: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
     """(body, properties) of one alert."""
-    told = {name: row[name] for name in FIELDS}
-    told["time"] = row["time"].timestamp()
-    identity = hashlib.sha256(f"{row['stream']}|{row['offset']}|{row['part']}|{told['time']}".encode()).hexdigest()[:40]
+    alert = {name: row[name] for name in FIELDS}
+    alert["time"] = row["time"].timestamp()
+    identity = hashlib.sha256(f"{row['stream']}|{row['offset']}|{row['part']}|{alert['time']}".encode()).hexdigest()[:40]
     properties: dict[str, Any] = {"content_type": "application/json", "delivery_mode": 2, "message_id": identity, "type": "alert"}
     if row["gateway"] is not None:
         properties["headers"] = {"x-gateway": row["gateway"]}
-    return json.dumps(told).encode(), properties
+    return json.dumps(alert).encode(), properties

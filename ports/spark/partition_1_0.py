@@ -63,18 +63,18 @@ class PartitionClient(Connecting):
     def state(self, stream: str) -> State:
         """(id, first, next, 0). Raises StreamUnavailable, StreamError."""
         try:
-            told = self._read(stream, _PARTITION)
-            identity = told.get("x-stream-id") or "made at %s" % _number(self._read(stream, _HUB).get("created_at"))
+            properties = self._read(stream, _PARTITION)
+            identity = properties.get("x-stream-id") or "made at %s" % _number(self._read(stream, _HUB).get("created_at"))
         except ClientError as error:
             raise self._failed(error, stream) from error
-        first, last = _number(told.get("begin_sequence_number")), _number(told.get("last_enqueued_sequence_number"))
-        return identity, last + 1 if told.get("is_partition_empty") else first, last + 1, 0
+        first, last = _number(properties.get("begin_sequence_number")), _number(properties.get("last_enqueued_sequence_number"))
+        return identity, last + 1 if properties.get("is_partition_empty") else first, last + 1, 0
 
     def offset_since(self, stream: str, seconds: int) -> int | None:
         """The offset of the first message that came at or after `seconds` since 1970, None when there is none. Raises as `state`."""
         try:
-            told = self._read(stream, _PARTITION)
-            if told.get("is_partition_empty") or _number(told.get("last_enqueued_time_utc")) < seconds * 1000:
+            properties = self._read(stream, _PARTITION)
+            if properties.get("is_partition_empty") or _number(properties.get("last_enqueued_time_utc")) < seconds * 1000:
                 return None
             receiver = self._receiver(stream, f"enqueued-time >= '{seconds * 1000}'", 1)
             messages = self._open().poll(REPLY_TIMEOUT_S * 1000)

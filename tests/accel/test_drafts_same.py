@@ -8,7 +8,7 @@ from draft_peer import Peer9a5, Peer9r1, bits, long, longlong, octet, short, wor
 from in_form import in_form
 from peer import Peer as Peer091
 from peer import content, new_broker
-from test_told import headers, of_basic, some
+from test_neutral import headers, of_basic, some
 
 from leveret import c_accel
 from leveret.core.amqp_0_9.drafts import hot_in_quicker as hot_in

@@ -8,7 +8,7 @@ import os
 import random
 
 import pytest
-from in_form import in_form
+from in_form import QUEUES, Ingestless, in_form
 from invariants import check
 from memory_store import MemoryStore
 from peer import new_broker
@@ -25,24 +25,9 @@ from leveret.core.recovery.opening import make_durable
 
 STEPS = 60
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "8"))
-QUEUES = (
-    ("q", {}),
-    ("short", {"x-max-length": 5}),
-    ("few", {"x-max-length": 3, "x-overflow": "reject-publish"}),
-    ("old", {"x-message-ttl": 300}),
-    ("ranked", {"x-max-priority": 5}),
-    ("dead", {"x-max-length": 2, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}),
-)
 TABLES = ("arena", "blocks", "messages", "entries", "queues", "channels", "consumers", "state", "routes", "route_octets", "route_targets")
 VALUES = (None, True, 1, -5, 1 << 40, 2.5, "text", "t\xe4xt", b"\x00\xff", ("B", 7), ("T", 1700000000), [1, 2], {"a": 1})
 ENDLESS = 0xFFFFFFFF
-
-
-class Ingestless(engine.Plain):
-    """Every frame goes by its session."""
-
-    name = "plain Python, frame by frame"
-    ingests = False
 
 
 def flat(module):
@@ -72,7 +57,7 @@ class Both:
     """The row of AMQP 0-10 in C, each of whose calls is made in both forms of Python too, first, and compared."""
 
     name = "amqp_0_10"
-    converts = False  # messages of other families, of which there are none: test_told.py compares those
+    converts = False  # messages of other families, of which there are none: test_neutral.py compares those
     settle = None
 
     def __init__(self, c_engine):
@@ -101,7 +86,7 @@ class Both:
 
     def ingest(self, run, source):
         octets = memoryview(c_accel.ffi.buffer(source))
-        places = self.memory(run.told, run.way)
+        places = self.memory(run.numbers, run.way)
         return self.compare(
             "ingest",
             places,

@@ -32,7 +32,7 @@ FILES = (
     "test_same_0_10.py",
     "test_same_1_0.py",
     "test_streams_1_0.py",
-    "test_told.py",
+    "test_neutral.py",
 )
 SEEDS = "8"  # where the tests without sanitizers have 40
 RUN_LEAST = 50  # per cent of the lines of each file

@@ -97,7 +97,7 @@ def test_the_examples_wear_the_flash_of_a_pico_w_for_years():
     ],
 )
 def test_flash_says_how_long_its_flash_lasts(settings, said):
-    assert wear.told(settings, 868352) == said
+    assert wear.sentence_of(settings, 868352) == said
 
 
 def test_the_defaults_are_those_of_the_firmware():

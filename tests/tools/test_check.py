@@ -259,6 +259,8 @@ def test_no_neutral_file_knows_octets_of_a_family(monkeypatch):
     (
         "found = queues.get(name)",
         "def take(found): pass",
+        "told = properties_of(message)",
+        "def look_at(self, entry): pass",
         "for thing in things: pass",
         "queue, what = row",
         "self.found = 1",

@@ -224,7 +224,7 @@ def test_a_mutant_without_a_verdict_has_not_died_and_the_same_command_goes_on(tr
     change = "operator: `x + 1` -> `(x - 1)`"
     mutant = judged(tree, tmp_path / "one", change, until=time.monotonic())
     assert mutant.verdict == "" and mutation_report.killed([mutant]) == 0
-    assert mutation_report.told([mutant], 7, 0.9, ())[-1].startswith("0 of 1 mutants died, 1 are not judged (seed 7")
+    assert mutation_report.lines_of([mutant], 7, 0.9, ())[-1].startswith("0 of 1 mutants died, 1 are not judged (seed 7")
     assert judged(tree, tmp_path / "two", change).verdict == "killed"
 
 
@@ -271,7 +271,7 @@ def test_other_legs_that_do_not_end_in_a_mutants_time_have_not_killed_it(tree, t
     )
     mutant = judged(tree, tmp_path / "copy", "operator: `x + 2` -> `(x - 2)`")
     assert (mutant.verdict, mutation_report.killed([mutant])) == ("", 0) and mutant.left >= 1
-    told = mutation_report.told([mutant], 7, 0.9, ())
+    told = mutation_report.lines_of([mutant], 7, 0.9, ())
     assert told[told.index("Not judged (1); the same command goes on:") + 1].endswith(", out of time")
 
 
@@ -412,7 +412,7 @@ def test_the_end_names_survivors_what_is_not_judged_what_was_not_drawn_from_and_
     mutants = [mutate.Mutant("core/a.py", SOURCE, mutation) for mutation in mutations.mutations_of(SOURCE)[:10]]
     for number, mutant in enumerate(mutants):
         mutant.verdict = ("survived", "killed by its time", "", "killed")[min(number, 3)]
-    told = mutation_report.told(mutants, 7, mutate.WANTED, mutate.ELSEWHERE)
+    told = mutation_report.lines_of(mutants, 7, mutate.WANTED, mutate.ELSEWHERE)
     assert "Survivors (1):" in told and told[2].startswith("core/a.py:2  constant: `3` -> `2`  SURVIVED (no unit test runs this line)")
     assert told[told.index("Not judged (1); the same command goes on:") + 1].startswith("core/a.py:7  ")
     assert told[-1].startswith("8 of 10 mutants died, 1 are not judged (seed 7, at least 90 %")

@@ -76,7 +76,7 @@ def new(count=3, has_broker=True):
 def test_slots_are_taken_and_freed_and_the_first_free_one_is_next():
     loop, _ = new(2)
     first, second = Stream("a"), Stream("b")
-    assert loop.take(first, "one") == 0 and loop.has_slot() and loop.take(second, "two") == 1 and not loop.has_slot()
+    assert loop.slot_for(first, "one") == 0 and loop.has_slot() and loop.slot_for(second, "two") == 1 and not loop.has_slot()
     assert loop.poller.asked == {"a": IN | OUT, "b": IN | OUT} and loop.masks == [IN | OUT] * 2 and loop.by_key == {"a": 0, "b": 1}
     with pytest.raises(OSError, match="^all 2 stream slots are taken$"):
         loop.add(Stream("c"), "three")

@@ -187,7 +187,7 @@ def test_other_families_are_told_the_annotations_apart():
         for each in messages:
             changes = crossing.annotations_of(tables, each)
             changes.pop("expiration", None)
-            told[-1].append((crossing.told(tables, each)[0], changes))
+            told[-1].append((crossing.neutral_of(tables, each)[0], changes))
             assert exact.exact(reading.merged(tables, each))["headers"]["x-death"] == changes["headers"]["x-death"]
         assert annotations.GONE not in changes["headers"].values()
     assert told[0] == told[1]

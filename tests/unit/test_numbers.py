@@ -318,7 +318,7 @@ AT_FIRST = (
     ),
     ("amqp_1_0/browsing", "BrowsingLink.role=True"),
     ("amqp_1_0/client/link", "Link.is_sender=False Sender.is_sender=True"),
-    ("amqp_1_0/hot_row", "Link.flow_size=0 Link.told=0 Row.reads_flows=False Row.notes_routes=False"),
+    ("amqp_1_0/hot_row", "Link.flow_size=0 Link.accepted=0 Row.reads_flows=False Row.notes_routes=False"),
     (
         "amqp_1_0/link",
         "Link.role=False Link.kept_octets=-1 Link.credit_max=0 Link.is_refused=False Link.settled=False "

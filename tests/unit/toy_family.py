@@ -353,7 +353,7 @@ class Lines:
             if send.room() < len(line):
                 break
             send.write(line)
-            self.session.promises.told(last)
+            self.session.promises.answered(last)
 
 
 FAMILY = Family("toy lines", HEADER, Lines, Format)

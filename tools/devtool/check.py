@@ -137,7 +137,7 @@ def construct_faults(path, tree):
 @functools.cache
 def rooms():
     """{folder of core/: (the rooms that it may import, the file to read first)}, as the README.md of each folder says."""
-    told = {}
+    laws = {}
     for name in sorted(os.listdir(os.path.join(ROOT, "core"))):
         if os.path.isdir(os.path.join(ROOT, "core", name)) and not name.startswith("_") and python_files(os.path.join("core", name)):
             path = os.path.join(ROOT, "core", name, "README.md")
@@ -146,8 +146,8 @@ def rooms():
                 with open(path, encoding="utf-8") as file:
                     text = file.read()
             law = re.search(r"May import: ([a-z_0-9, ]+)\. Read first: `([a-z_0-9./]+)`\.", text)
-            told[name] = None if law is None else (() if law[1] == "no other room" else tuple(law[1].split(", ")), law[2])
-    return told
+            laws[name] = None if law is None else (() if law[1] == "no other room" else tuple(law[1].split(", ")), law[2])
+    return laws
 
 
 def room_of(path):

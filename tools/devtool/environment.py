@@ -86,8 +86,8 @@ def _make_venv():
 
 def _failed_install(log):
     with open(log, errors="replace") as file:
-        told = [line.strip() for line in file if ("ERROR: " in line and "Exception:" not in line) or "No space left" in line]
-    reason = told[0] if told else progress.last_line(log)
+        reasons = [line.strip() for line in file if ("ERROR: " in line and "Exception:" not in line) or "No space left" in line]
+    reason = reasons[0] if reasons else progress.last_line(log)
     sys.exit(
         f"Installing the packages failed: {reason[:300]}\n"
         f"Check the network (pip must reach PyPI) and the free disk space, then run the command again; the log is {log}"

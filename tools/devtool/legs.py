@@ -207,37 +207,37 @@ def _table(done):
 
 def faults(leg, outcome, strict):
     """The sentences that make a run fail. `strict` (CI): what was left out, but for a component that may be missing, is a fault."""
-    told = []
+    reasons = []
     missing = [component for component in (outcome.left_out, *outcome.excused) if component and not component.may_be_left_out]
     if strict and missing:
-        told.append(f"{leg.name}: left out tests ({', '.join(component.name for component in missing)} is missing), and CI is set")
+        reasons.append(f"{leg.name}: left out tests ({', '.join(component.name for component in missing)} is missing), and CI is set")
     if outcome.failed:
-        told.append(f"{leg.name}: {outcome.failed} failed")
+        reasons.append(f"{leg.name}: {outcome.failed} failed")
     if outcome.complaint:
-        told.append(f"{leg.name}: {outcome.complaint}")
-    return told
+        reasons.append(f"{leg.name}: {outcome.complaint}")
+    return reasons
 
 
 def _verdict(done, strict, repeats=()):
     """The exit status. `repeats`: sentences of tests that are unsteady again."""
-    told = list(repeats)
-    passed, failed = 0, len(told)
+    failures = list(repeats)
+    passed, failed = 0, len(failures)
     for leg, outcome in done:
         reasons = faults(leg, outcome, strict)
-        told += reasons
+        failures += reasons
         passed += outcome.passed
         # A leg that fails without a failed test still counts as one failure, so that the last line alone tells the truth.
         failed += outcome.failed or bool(reasons)
     left_out = [leg.name for leg, outcome in done if outcome.left_out]
     forgiven = [sentence for _, outcome in done for sentence in second_attempt.sentences(outcome)]
-    if told:
-        print("\nVERDICT: FAILED\n" + "\n".join("  " + fault for fault in told))
+    if failures:
+        print("\nVERDICT: FAILED\n" + "\n".join("  " + fault for fault in failures))
     else:
         print("\nVERDICT: passed" + (f" (left out: {', '.join(left_out)})" if left_out else ""))
     for sentence in forgiven:
         print("  " + sentence)
     print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if told else 0
+    return 1 if failures else 0
 
 
 def _run_legs(chosen, python):
@@ -256,9 +256,9 @@ def run(python, names):
     chosen_seeds = seeds.choose(os.environ)
     os.environ.update(chosen_seeds)
     print(seeds.sentence(chosen_seeds), flush=True)
-    told = components.missing_sentence()
-    if told:
-        print(told, flush=True)
+    sentence = components.missing_sentence()
+    if sentence:
+        print(sentence, flush=True)
     with tempfile.TemporaryDirectory(prefix="leveret-kept-") as directory:
         os.environ[kept.VARIABLE] = directory
         done = _run_legs(chosen, python)

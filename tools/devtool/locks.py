@@ -31,8 +31,8 @@ def path_of(group):
 def groups():
     """{group: what pyproject.toml asks for} of all extras, and of CORE."""
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
-        told = tomllib.load(file)
-    return {CORE: told["build-system"]["requires"] + told["project"]["dependencies"], **told["project"]["optional-dependencies"]}
+        project = tomllib.load(file)
+    return {CORE: project["build-system"]["requires"] + project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
 
 
 def name_of(package):

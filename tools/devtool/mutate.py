@@ -451,9 +451,9 @@ def run(count, seed, minutes=None):
             judge.reach(left(), lambda file: print(f"  {file} has said which of its tests run those statements", flush=True))
             copies.in_threads(pool.qsize(), lambda mutant: judge.judge(mutant, judge.in_others), left(), tell)
         except BaseException:  # a signal too: what is known so far is told
-            print("\n".join(mutation_report.told(mutants, seed, WANTED, ELSEWHERE)), flush=True)
+            print("\n".join(mutation_report.lines_of(mutants, seed, WANTED, ELSEWHERE)), flush=True)
             raise
-    print("\n".join(mutation_report.told(mutants, seed, WANTED, ELSEWHERE)), flush=True)
+    print("\n".join(mutation_report.lines_of(mutants, seed, WANTED, ELSEWHERE)), flush=True)
     return 0 if mutants and mutation_report.killed(mutants) >= WANTED * len(mutants) else 1
 
 

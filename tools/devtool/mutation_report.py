@@ -30,7 +30,7 @@ def _survivor(mutant):
     return f"{mutant.place()}  {mutant.sentence()}  SURVIVED{unseen}, {mutant.files} test files passed"
 
 
-def told(mutants, seed, wanted, elsewhere):
+def lines_of(mutants, seed, wanted, elsewhere):
     """Everything that is said at the end. `wanted`: which part of the mutants is to die; `elsewhere`: rows (beginning of a path, why no
     mutant is drawn from it)."""
     survivors = [_survivor(mutant) for mutant in mutants if mutant.verdict == "survived"]

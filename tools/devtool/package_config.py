@@ -29,10 +29,10 @@ def comment(text):
 def setting(name, kind, default, unit, meaning, words=""):
     """The lines of a setting."""
     may_be = words or words_of(kind)
-    told = "; ".join(filter(None, (meaning, may_be, unit if unit and unit not in may_be else "")))
+    meanings = "; ".join(filter(None, (meaning, may_be, unit if unit and unit not in may_be else "")))
     if name in GIVEN:
-        return [*comment(told), f"{name} = {json.dumps(GIVEN[name])}", ""]
-    return [*comment(told), f"#{name} =" + ("" if default is None else " " + json.dumps(default)), ""]
+        return [*comment(meanings), f"{name} = {json.dumps(GIVEN[name])}", ""]
+    return [*comment(meanings), f"#{name} =" + ("" if default is None else " " + json.dumps(default)), ""]
 
 
 def several(title, about, table, words=None):

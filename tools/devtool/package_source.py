@@ -20,8 +20,8 @@ def run(command, **given):
     except FileNotFoundError:
         raise PackagingFailed(f"{command[0]} is missing") from None
     if done.returncode:
-        told = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
-        raise PackagingFailed(f"{os.path.basename(command[0])} failed: " + "\n".join(told[-20:]))
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+        raise PackagingFailed(f"{os.path.basename(command[0])} failed: " + "\n".join(lines[-20:]))
     return done.stdout
 
 

@@ -83,8 +83,8 @@ def call_backend(hook, out, **variables):
     with tempfile.TemporaryDirectory(prefix="leveret-package-") as source:
         copy_to(source)
         given = dict(os.environ, SOURCE_DATE_EPOCH=str(commit_time()), **variables)
-        told = run([sys.executable, "-c", CALL, hook, out], cwd=source, env=given)
-    return os.path.join(out, told.strip().splitlines()[-1])
+        output = run([sys.executable, "-c", CALL, hook, out], cwd=source, env=given)
+    return os.path.join(out, output.strip().splitlines()[-1])
 
 
 def build_source(out):
@@ -114,8 +114,8 @@ def build(name, out):
         )
         glibc = check(made, target, folder)
         tags = ["--python-tag", PYTHON, "--abi-tag", "abi3", "--platform-tag", target.platform.format(glibc=glibc)]
-        told = run([sys.executable, "-m", "wheel", "tags", "--remove", *tags, made])
-        return shutil.copy(os.path.join(folder, os.path.basename(told.strip().splitlines()[-1])), out)
+        output = run([sys.executable, "-m", "wheel", "tags", "--remove", *tags, made])
+        return shutil.copy(os.path.join(folder, os.path.basename(output.strip().splitlines()[-1])), out)
 
 
 def check(wheel, target, folder):
@@ -125,8 +125,8 @@ def check(wheel, target, folder):
         for name in MODULES:
             if name not in archive.namelist():
                 raise PackagingFailed(f"{os.path.basename(wheel)}: {name} could not be built")
-            told = run(["readelf", "-h", "-A", "-d", "-V", archive.extract(name, folder)])
-            if not re.search(rf"Machine: +.*{target.machine}\b", told) or target.attribute not in told:
+            output = run(["readelf", "-h", "-A", "-d", "-V", archive.extract(name, folder)])
+            if not re.search(rf"Machine: +.*{target.machine}\b", output) or target.attribute not in output:
                 raise PackagingFailed(f"{name} is not for {target.machine} {target.attribute}")
-            newest = max([newest, *map(int, re.findall(r"Name: GLIBC_2\.(\d+)", told))])
+            newest = max([newest, *map(int, re.findall(r"Name: GLIBC_2\.(\d+)", output))])
     return newest

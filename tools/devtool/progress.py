@@ -31,8 +31,8 @@ def last_line(path):
             lines = log.read().decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
-    told = [line.strip() for line in lines if line.strip()]
-    return told[-1] if told else ""
+    filled = [line.strip() for line in lines if line.strip()]
+    return filled[-1] if filled else ""
 
 
 class Line:

@@ -64,8 +64,8 @@ def tests_reaching(place, file, statements):
     command += ["-p", PLUGIN, file]
     with with_marks(place, statements):
         status, _, _ = copies.run_child(place, command, FILE_CPU_MAX_S, FILE_WALL_MAX_S * copies.slowness())
-    told = []
+    rows = []
     if os.path.exists(answers):
         with open(answers) as said:
-            told = [json.loads(line) for line in said if line.endswith("\n")]
-    return [[[name, seconds, marks] for name, seconds, passes, marks in told if passes], status is not None]
+            rows = [json.loads(line) for line in said if line.endswith("\n")]
+    return [[[name, seconds, marks] for name, seconds, passes, marks in rows if passes], status is not None]

@@ -7,6 +7,8 @@ import ast
 
 OF_AN_OBJECT = "name the object: queue, exchange, entry, message, row, record, value"
 OF_A_SENTENCE = "name the noun that it stands for: subject, kind, part, reason"
+OF_AN_ANSWER = "name what it holds: sentences, properties, figures, answer"
+OF_AN_ACT = "name what is done, in a verb of the protocol: ingest, acknowledge, hold, check, calculate"
 WORDS = {
     "found": OF_AN_OBJECT,
     "thing": OF_AN_OBJECT,
@@ -24,6 +26,11 @@ WORDS = {
     "whatever": OF_A_SENTENCE,
     "who": OF_A_SENTENCE,
     "whom": OF_A_SENTENCE,
+    "told": OF_AN_ANSWER,
+    "take": OF_AN_ACT,
+    "taken_again": OF_AN_ACT,
+    "look_at": OF_AN_ACT,
+    "done_with": OF_AN_ACT,
 }
 
 

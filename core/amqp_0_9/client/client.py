@@ -61,7 +61,7 @@ class Client:
     heartbeat = frame.HEARTBEAT_FRAME
     table: tuple = CONNECTION  # its states
     decode = staticmethod(method.decode)  # of (a method's row, octets, where its arguments begin, their end): a list
-    told: dict = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}  # client-properties
+    client_properties: dict = {"product": "Leveret client", "version": "0.1.0", "capabilities": CAPABILITIES}  # client-properties
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class Client:
             self.finish(0, "the broker offers no %s log-in but %s" % (self._mechanism, text_of(arguments[3])))
             return
         self.server_properties = arguments[2]
-        self.output.put(self.encode("connection_start_ok", 0, (self.told, self._mechanism, self._login, "en_US")))
+        self.output.put(self.encode("connection_start_ok", 0, (self.client_properties, self._mechanism, self._login, "en_US")))
 
     def on_tune(self, arguments):
         """connection.tune: the smaller of both sides' limits, 0 being none (section 1.4.2.5 of the reference)."""

@@ -56,7 +56,7 @@ class ClientOfDraft(Client):
 
     wire: "Any"
     table: tuple = DRAFT
-    told: dict = {"product": "Leveret client", "version": "0.1.0"}
+    client_properties: dict = {"product": "Leveret client", "version": "0.1.0"}
 
     def __init__(self, events, receive_size=65536, frame_size_max=32768, **given):
         most = receive_size - self.wire.overhead

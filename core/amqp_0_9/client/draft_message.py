@@ -47,14 +47,14 @@ class DraftMessage(Message):
     """A Message of a draft. Its attributes are the arguments of its method by name, as far as it has them; 0.9a5 has the routing key among
     the properties, as destination. Its consumer tag is a number."""
 
-    __slots__ = ("row", "told", "children", "left", "class_id")
+    __slots__ = ("row", "arguments", "children", "left", "class_id")
 
     def __init__(self, channel, row, code, arguments):
         self.channel = channel
         self.code = code
         self.row = row
         names = FIELDS[(row[method.CODE], row[method.FIELDS])]
-        self.told = {names[index]: arguments[index] for index in range(len(names))}
+        self.arguments = {names[index]: arguments[index] for index in range(len(names))}
         self.properties_octets: "Any" = None
         self.body: "Any" = None
         self.body_size = 0
@@ -75,39 +75,39 @@ class DraftMessage(Message):
     @property
     def consumer_tag(self):
         """The number of the consumer; 0.9r1's deliver only."""
-        return self.told["consumer_tag"]
+        return self.arguments["consumer_tag"]
 
     @property
     def delivery_tag(self):
         """Number to acknowledge with."""
-        return self.told["delivery_tag"]
+        return self.arguments["delivery_tag"]
 
     @property
     def redelivered(self):
         """True when the message may have been delivered before."""
-        return self.told["redelivered"]
+        return self.arguments["redelivered"]
 
     @property
     def exchange(self):
         """The exchange it was published to; not of 0.9a5's browse-ok."""
-        return self.told["exchange"]
+        return self.arguments["exchange"]
 
     @property
     def routing_key(self):
         """The routing key, or destination."""
-        return self.told["routing_key"] if "routing_key" in self.told else self.properties.get("destination", "")
+        return self.arguments["routing_key"] if "routing_key" in self.arguments else self.properties.get("destination", "")
 
     @property
     def message_count(self):
         """Messages left in the queue; get-ok and browse-ok only."""
-        return self.told["message_count"]
+        return self.arguments["message_count"]
 
     @property
     def reply_code(self):
         """Why it came back; bounce only."""
-        return self.told["reply_code"]
+        return self.arguments["reply_code"]
 
     @property
     def reply_text(self):
         """Why it came back, in words; bounce only."""
-        return self.told["reply_text"]
+        return self.arguments["reply_text"]

@@ -75,7 +75,7 @@ class _Older(Client):
 
     channel_class = OlderChannel
     insist = True
-    told: dict = {"product": "Leveret client", "version": "0.1.0"}
+    client_properties: dict = {"product": "Leveret client", "version": "0.1.0"}
 
     def on_start(self, arguments):
         """As of 0-9-1. A client that cannot speak the version that the broker names closes the stream (connection.start)."""

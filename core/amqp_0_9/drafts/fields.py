@@ -145,7 +145,7 @@ class Reader:
         """Raise the syntax error of a field."""
         raise ProtocolError(SYNTAX_ERROR, "%s %s" % (self.title, text))
 
-    def take(self, size):
+    def next_octets(self, size):
         """The next `size` octets."""
         at = self.at
         if at + size > self.end:
@@ -155,11 +155,11 @@ class Reader:
 
     def number(self, size):
         """An unsigned integer of `size` octets."""
-        return int.from_bytes(self.take(size), "big")
+        return int.from_bytes(self.next_octets(size), "big")
 
     def short_string(self):
         """A short string: UTF-8 without zeros."""
-        octets = self.take(self.number(1))
+        octets = self.next_octets(self.number(1))
         try:
             text = str(octets, "utf-8")
         except UnicodeError:
@@ -173,7 +173,7 @@ class Reader:
         if code == "S":
             return self.short_string()
         if code == "T":
-            return self.take(self.number(self.fields.width))
+            return self.next_octets(self.number(self.fields.width))
         return self.table(1) if code == "F" else self.number(SIZES[code])
 
     def arguments(self, codes):
@@ -216,16 +216,16 @@ class Reader:
         """A value behind its letter."""
         letter = chr(self.number(1))
         if letter in (self.fields.short, self.fields.long):
-            octets = self.take(self.number(1 if letter == self.fields.short else self.fields.width))
+            octets = self.next_octets(self.number(1 if letter == self.fields.short else self.fields.width))
             try:
                 return str(octets, "utf-8")
             except UnicodeError:
                 return octets
         if letter == "I":
-            return struct.unpack(">i", self.take(4))[0]
+            return struct.unpack(">i", self.next_octets(4))[0]
         if letter == "D":
             decimals = self.number(1)
-            return struct.unpack(">i", self.take(4))[0] / 10**decimals
+            return struct.unpack(">i", self.next_octets(4))[0] / 10**decimals
         if letter == "T":
             return "T", self.number(8)
         if letter != "F":

@@ -103,12 +103,12 @@ def flow(flag):
     """The function that says a stop of publishes, or its end, by a channel.flow with this flag on each open channel: "SHOULD use the
     Channel.Flow method to slow or stop a producer" (0.9a5, "Message Persistence")."""
 
-    def told(session, arguments):
+    def write(session, arguments):
         for number in session.channels:
             if session.channels[number].state not in ("closed", "closing"):
                 session.write(session.method_out(number, "channel_flow", (flag,)))
 
-    return told
+    return write
 
 
 def unsent(session, arguments):

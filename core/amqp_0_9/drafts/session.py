@@ -532,7 +532,7 @@ class Draft(Filing):
         exchange, key = reading.names_of(self.broker.tables, message)
         lead = self.method_out(channel.number, NAMES[class_id] + "_bounce", (NOT_DELIVERED, text, exchange, key))
         if class_id == self.file_id:  # its sender has its octets
-            given = dict(shared.fields_of(publishing.told(self.broker, message), True), destination=key)
+            given = dict(shared.fields_of(publishing.properties_of(self.broker, message), True), destination=key)
             return self.begin_content(channel.number, message, lead + self.header_frame(channel.number, class_id, 0, given), b"")
         frames, body = self.content_out(channel.number, class_id, message)
         return self.begin_content(channel.number, message, lead + frames, body)

@@ -176,7 +176,7 @@ class Client:
         while not self.closed:
             if self._header_due:
                 if self._filled - at < 8:
-                    self._look_at(bytes(view[at : self._filled]))
+                    self._check(bytes(view[at : self._filled]))
                     break
                 self._on_header(bytes(view[at : at + 8]))
                 at += 8
@@ -192,7 +192,7 @@ class Client:
             place(view, 0, view[at : at + left])
         self._filled = left
 
-    def _look_at(self, octets):
+    def _check(self, octets):
         """The begin of a protocol header."""
         if octets[:4] != b"AMQP"[: len(octets)]:
             self.finish("", "what answers is no AMQP broker")

@@ -335,8 +335,8 @@ class Receiver(Link):
         if self.state != "attached" or not (self.owed or (at_once and self.draining)):
             return
         if at_once or self.owed * 2 >= self.prefetch:
-            told = {"delivery-count": self.delivery_count, "link-credit": max(self.credit + self.owed, 0), "drain": self.draining}
-            if self.session.flow(self, told):
+            fields = {"delivery-count": self.delivery_count, "link-credit": max(self.credit + self.owed, 0), "drain": self.draining}
+            if self.session.flow(self, fields):
                 self.credit += self.owed
                 self.owed = 0
 
@@ -428,7 +428,7 @@ def terminus(fields, end):
     return given[1]
 
 
-def told(state):
+def outcome_of(state):
     """(name, fields) of the outcome in a delivery state; ("", {}): it is none, or there is none."""
     if isinstance(state, tuple) and state[0] == "transactional-state":
         state = state[1]["outcome"]

@@ -11,7 +11,7 @@ from ... import states
 from ...errors import CHANNEL_ERROR, NOT_ALLOWED, ProtocolError
 from ...shim import const
 from .. import composites, frame
-from .link import MASK, Receiver, Sender, close_link, told, within
+from .link import MASK, Receiver, Sender, close_link, outcome_of, within
 from .states import SESSION
 
 if False:  # for the type checker alone
@@ -199,7 +199,7 @@ class Session:
         first = fields["first"]
         last = first if fields["last"] is None else fields["last"]
         state = fields["state"]
-        outcome, outcome_fields = told(state)
+        outcome, outcome_fields = outcome_of(state)
         if fields["role"] is False:
             for link in self.links:
                 link.forget(first, last, outcome)

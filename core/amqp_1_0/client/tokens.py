@@ -39,8 +39,8 @@ def put_token(token, resource, number, reply_to, kind=SAS):
 def answer(message):
     """(number of the request or None, status code, text) of an answer (a Message)."""
     number = message.properties.get("correlation-id")
-    told = message.application_properties
-    code = told.get("status-code", told.get("statusCode"))
-    text = told.get("status-description", told.get("statusDescription")) or ""
+    answer = message.application_properties
+    code = answer.get("status-code", answer.get("statusCode"))
+    text = answer.get("status-description", answer.get("statusDescription")) or ""
     code = code[1] if isinstance(code, tuple) else code
     return int(number) if isinstance(number, str) and number.isdigit() else None, code if isinstance(code, int) else 0, text

@@ -106,19 +106,19 @@ class Rule(Feature):
             tables.release(copy)
 
 
-def annotated(reader, octets, changes, told, size_max):
-    """Annotations (octets): `changes` with the headers `told` among them. Of a history with which the properties `octets` would be more
+def annotated(reader, octets, changes, headers, size_max):
+    """Annotations (octets): `changes` with `headers` among its headers. Of a history with which the properties `octets` would be more
     than `size_max` octets for a receiver, or the annotations too many, the oldest deaths are left out; where none fits, all headers of
-    `told`."""
-    deaths = told["x-death"]
-    written = attempt(reader, octets, changes, told, size_max)
+    `headers`."""
+    deaths = headers["x-death"]
+    written = attempt(reader, octets, changes, headers, size_max)
     if written is not None:
         return written
     fit, too_many = -1, len(deaths)
     while too_many - fit > 1:  # each attempt writes all of them
         count = (fit + too_many) // 2
-        told["x-death"] = deaths[:count]
-        shorter = attempt(reader, octets, changes, told, size_max)
+        headers["x-death"] = deaths[:count]
+        shorter = attempt(reader, octets, changes, headers, size_max)
         if shorter is not None:
             written, fit = shorter, count
         else:
@@ -126,11 +126,11 @@ def annotated(reader, octets, changes, told, size_max):
     return write(changes) if written is None else written
 
 
-def attempt(reader, octets, changes, told, size_max):
+def attempt(reader, octets, changes, headers, size_max):
     """These annotations as octets, or None: they do not fit. In properties a value takes less than twice the octets that it has here."""
     changes = dict(changes)
     changes["headers"] = dict(changes.get("headers", {}))
-    changes["headers"].update(told)
+    changes["headers"].update(headers)
     try:
         written = write(changes)
     except ValueError:

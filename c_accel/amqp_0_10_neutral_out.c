@@ -1,5 +1,5 @@
 /* Writing a header segment of 0-10 for a message of another version: core/amqp_0_10/convert.py and properties.py. */
-#include "told.h"
+#include "neutral.h"
 #include "writer.h"
 
 enum { TEXT = 0x95, TEXT_MAX = 0xFFFF }; /* str16; its octets */
@@ -35,7 +35,7 @@ static void put_text(writer *out, leveret_text text, int32_t width)
     put_sized(out, text, width);
 }
 
-static void put_value(writer *out, const leveret_told_header *header)
+static void put_value(writer *out, const leveret_neutral_header *header)
 {
     static const struct {
         char letter;
@@ -88,16 +88,16 @@ static leveret_text named(const char *name)
 }
 
 /* The map of headers, with properties that are headers there: an id that is no uuid, group-sequence, the type. */
-static void put_headers(writer *out, const leveret_told *told)
+static void put_headers(writer *out, const leveret_neutral *neutral)
 {
-    const leveret_told_header later[] = {{named("x-message-id"), told->message_id, 0, told->message_id.octets ? 'S' : 0},
-                                         {named("JMSXGroupSeq"), {NULL, 0}, told->group, told->group < 0 ? 0 : told->group > 0x7FFFFFFF ? 'i' : 'I'},
-                                         {named("x-jms-type"), told->type, 0, told->type.octets ? 'S' : 0}};
-    int32_t place = begin(out, 4), count = told->header_count;
+    const leveret_neutral_header later[] = {{named("x-message-id"), neutral->message_id, 0, neutral->message_id.octets ? 'S' : 0},
+                                         {named("JMSXGroupSeq"), {NULL, 0}, neutral->group, neutral->group < 0 ? 0 : neutral->group > 0x7FFFFFFF ? 'i' : 'I'},
+                                         {named("x-jms-type"), neutral->type, 0, neutral->type.octets ? 'S' : 0}};
+    int32_t place = begin(out, 4), count = neutral->header_count;
     for (int32_t each = 0; each < 3; each++)
         count += later[each].letter != 0;
     put_octets_of(out, (uint64_t)count, 4);
-    for (const leveret_told_header *header = told->headers; header < told->headers + told->header_count; header++) {
+    for (const leveret_neutral_header *header = neutral->headers; header < neutral->headers + neutral->header_count; header++) {
         for (int32_t each = 0; each < 3; each++)
             if (header->name.size == later[each].name.size && !memcmp(header->name.octets, later[each].name.octets, (size_t)header->name.size))
                 out->is_bad = 1;
@@ -109,7 +109,7 @@ static void put_headers(writer *out, const leveret_told *told)
             put_text(out, later[each].name, 1);
             if (each == 0) {
                 put_octet(out, TEXT);
-                put_id(out, told->message_id, fill_message_id);
+                put_id(out, neutral->message_id, fill_message_id);
             } else {
                 put_value(out, later + each);
             }
@@ -118,14 +118,14 @@ static void put_headers(writer *out, const leveret_told *told)
 }
 
 /* The struct reply-to of a queue's name: addresses of exchanges, and of queues once more, are for Python. */
-static void put_reply_to(writer *out, const leveret_told *told)
+static void put_reply_to(writer *out, const leveret_neutral *neutral)
 {
     static const char QUEUES[] = "/queues/";
-    leveret_text key = told->reply_to;
+    leveret_text key = neutral->reply_to;
     int32_t lead = (int32_t)sizeof QUEUES - 1, place = begin(out, 2);
     put_octets_of(out, 0x0300, 2);
     put_octet(out, 0);
-    if (told->is_address && key.size >= lead && !memcmp(key.octets, QUEUES, (size_t)lead)) {
+    if (neutral->is_address && key.size >= lead && !memcmp(key.octets, QUEUES, (size_t)lead)) {
         key.octets += lead;
         key.size -= lead;
         put_octet(out, key.size);
@@ -137,22 +137,22 @@ static void put_reply_to(writer *out, const leveret_told *told)
     end(out, place, 2);
 }
 
-static void put_delivery(writer *out, const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered)
+static void put_delivery(writer *out, const leveret_neutral *neutral, const uint8_t *route, int32_t route_size, int32_t redelivered)
 {
     int32_t place = begin(out, 4), flags = 3 << 8 | 1 << 4 | (redelivered ? 1 << 2 : 0);
-    flags |= (told->priority >= 0 ? 1 << 3 : 0) | (told->ttl >= 0 ? 1 << 5 : 0) | (told->time.octets ? 1 << 6 : 0) | (told->expiry >= 0 ? 1 << 7 : 0);
+    flags |= (neutral->priority >= 0 ? 1 << 3 : 0) | (neutral->ttl >= 0 ? 1 << 5 : 0) | (neutral->time.octets ? 1 << 6 : 0) | (neutral->expiry >= 0 ? 1 << 7 : 0);
     put_octets_of(out, 0x0401, 2);
     put_octet(out, flags & 255);
     put_octet(out, flags >> 8);
-    if (told->priority >= 0)
-        put_octet(out, told->priority);
-    put_octet(out, told->delivery_mode);
-    if (told->ttl >= 0)
-        put_octets_of(out, (uint64_t)told->ttl, 8);
-    if (told->time.octets)
-        put_free(out, told->time.octets, TIME_SIZE, TIME_SIZE, told->fill_milliseconds);
-    if (told->expiry >= 0)
-        put_octets_of(out, (uint64_t)told->expiry, 8);
+    if (neutral->priority >= 0)
+        put_octet(out, neutral->priority);
+    put_octet(out, neutral->delivery_mode);
+    if (neutral->ttl >= 0)
+        put_octets_of(out, (uint64_t)neutral->ttl, 8);
+    if (neutral->time.octets)
+        put_free(out, neutral->time.octets, TIME_SIZE, TIME_SIZE, neutral->fill_milliseconds);
+    if (neutral->expiry >= 0)
+        put_octets_of(out, (uint64_t)neutral->expiry, 8);
     int is_other = 0;
     for (int32_t octet = 0; octet < route_size; octet++)
         is_other |= route[octet] > 127; /* no ASCII, or a long name */
@@ -161,14 +161,14 @@ static void put_delivery(writer *out, const leveret_told *told, const uint8_t *r
     end(out, place, 4);
 }
 
-int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
+int32_t leveret_amqp_0_10_write_neutral(const leveret_neutral *neutral, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
                                leveret_places *free)
 {
-    writer out = {target, 0, room, told->correlation_uuid.octets != NULL, free};
-    put_delivery(&out, told, route, route_size, redelivered);
-    const leveret_text fields[] = {told->message_uuid, told->correlation_id, told->reply_to, told->content_type, told->content_encoding,
-                                   told->user_id, told->app_id};
-    int32_t flags = told->header_count || told->message_id.octets || told->type.octets || told->group >= 0 ? 1 << 8 : 0;
+    writer out = {target, 0, room, neutral->correlation_uuid.octets != NULL, free};
+    put_delivery(&out, neutral, route, route_size, redelivered);
+    const leveret_text fields[] = {neutral->message_uuid, neutral->correlation_id, neutral->reply_to, neutral->content_type, neutral->content_encoding,
+                                   neutral->user_id, neutral->app_id};
+    int32_t flags = neutral->header_count || neutral->message_id.octets || neutral->type.octets || neutral->group >= 0 ? 1 << 8 : 0;
     for (int32_t field = 0; field < 7; field++)
         flags |= fields[field].octets ? 2 << field : 0;
     if (!flags)
@@ -177,22 +177,22 @@ int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, i
     put_octets_of(&out, 0x0403, 2);
     put_octet(&out, flags & 255);
     put_octet(&out, flags >> 8);
-    if (told->message_uuid.octets)
-        put_free(&out, told->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
-    if (told->correlation_id.octets)
-        put_id(&out, told->correlation_id, fill_any);
-    if (told->reply_to.octets)
-        put_reply_to(&out, told);
-    if (told->content_type.octets)
-        put_text(&out, told->content_type, 1);
-    if (told->content_encoding.octets)
-        put_text(&out, told->content_encoding, 1);
-    if (told->user_id.octets)
-        put_sized(&out, told->user_id, 2);
-    if (told->app_id.octets)
-        put_sized(&out, told->app_id, 2);
+    if (neutral->message_uuid.octets)
+        put_free(&out, neutral->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
+    if (neutral->correlation_id.octets)
+        put_id(&out, neutral->correlation_id, fill_any);
+    if (neutral->reply_to.octets)
+        put_reply_to(&out, neutral);
+    if (neutral->content_type.octets)
+        put_text(&out, neutral->content_type, 1);
+    if (neutral->content_encoding.octets)
+        put_text(&out, neutral->content_encoding, 1);
+    if (neutral->user_id.octets)
+        put_sized(&out, neutral->user_id, 2);
+    if (neutral->app_id.octets)
+        put_sized(&out, neutral->app_id, 2);
     if (flags & 1 << 8)
-        put_headers(&out, told);
+        put_headers(&out, neutral);
     end(&out, place, 4);
     return out.is_bad ? -1 : out.at;
 }

@@ -1,7 +1,7 @@
 /* What a message says of itself, for receivers of another version: the properties that families share (core/message/README.md), as places in the octets
  * that its publisher sent. A reader fills it in, a writer writes it. What is not simple is for Python: a reader's or a writer's -1. */
-#ifndef LEVERET_TOLD_H
-#define LEVERET_TOLD_H
+#ifndef LEVERET_NEUTRAL_H
+#define LEVERET_NEUTRAL_H
 
 #include "octets.h"
 #include "shapes.h"
@@ -22,7 +22,7 @@ typedef struct {
     leveret_text text;
     int64_t number;
     int32_t letter;
-} leveret_told_header;
+} leveret_neutral_header;
 
 typedef struct {
     leveret_text content_type;
@@ -46,14 +46,14 @@ typedef struct {
     int64_t expiry;  /* milliseconds since 1970 */
     int64_t group;   /* group-sequence of 1.0 */
     int32_t header_count;
-    leveret_told_header headers[HEADERS_MAX];
-} leveret_told;
+    leveret_neutral_header headers[HEADERS_MAX];
+} leveret_neutral;
 
-static inline void tell_nothing(leveret_told *told)
+static inline void clear_neutral(leveret_neutral *neutral)
 {
-    memset(told, 0, offsetof(leveret_told, headers));
-    told->delivery_mode = told->priority = -1;
-    told->ttl = told->expiry = told->group = -1;
+    memset(neutral, 0, offsetof(leveret_neutral, headers));
+    neutral->delivery_mode = neutral->priority = -1;
+    neutral->ttl = neutral->expiry = neutral->group = -1;
 }
 
 static inline uint64_t long_of(const uint8_t *octets)
@@ -82,7 +82,7 @@ static inline int is_text(leveret_text text, const char *name)
 }
 
 /* A fraction whose octets Python may change: an infinity, or not a number. */
-static inline int is_no_number(const leveret_told_header *header)
+static inline int is_no_number(const leveret_neutral_header *header)
 {
     if (header->letter == 'f')
         return (header->number & 0x7F800000) == 0x7F800000;
@@ -90,14 +90,14 @@ static inline int is_no_number(const leveret_told_header *header)
 }
 
 /* A place for one header more; NULL: there is none, or its name is there already. */
-static inline leveret_told_header *next_header(leveret_told *told, leveret_text name)
+static inline leveret_neutral_header *next_header(leveret_neutral *neutral, leveret_text name)
 {
-    if (told->header_count == HEADERS_MAX || name.size > SHORT_TEXT)
+    if (neutral->header_count == HEADERS_MAX || name.size > SHORT_TEXT)
         return NULL;
-    for (int32_t other = 0; other < told->header_count; other++)
-        if (told->headers[other].name.size == name.size && !memcmp(told->headers[other].name.octets, name.octets, (size_t)name.size))
+    for (int32_t other = 0; other < neutral->header_count; other++)
+        if (neutral->headers[other].name.size == name.size && !memcmp(neutral->headers[other].name.octets, name.octets, (size_t)name.size))
             return NULL;
-    leveret_told_header *header = told->headers + told->header_count++;
+    leveret_neutral_header *header = neutral->headers + neutral->header_count++;
     header->name = name;
     header->text.octets = NULL;
     header->number = 0;
@@ -117,20 +117,20 @@ static inline int32_t body_size_octets(const uint8_t *octets, int32_t size, int3
 }
 
 /* Read a header segment of 0-10, of `size` octets: 0, or -1. */
-int32_t leveret_amqp_0_10_told(const uint8_t *octets, int32_t size, leveret_told *told);
+int32_t leveret_amqp_0_10_read_neutral(const uint8_t *octets, int32_t size, leveret_neutral *neutral);
 
 /* Read the sections of 1.0 before a body part of `body` octets that is all payload: 0, or -1. */
-int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body, leveret_told *told);
+int32_t leveret_amqp_1_0_read_neutral(const uint8_t *octets, int32_t size, int32_t body, leveret_neutral *neutral);
 
 /* Read properties of class basic, of `size` octets: 0, or -1. */
-int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told *told);
+int32_t leveret_amqp_0_9_read_neutral(const uint8_t *octets, int32_t size, leveret_neutral *neutral);
 
 /* Write a header segment of 0-10 in target[0:room], with `route`, two short strings, as exchange and routing key: how many octets, or -1, and in `free`
- * the fields that vary. Of `told` its delivery_mode, priority and ttl are what the message's record says. */
-int32_t leveret_amqp_0_10_tell(const leveret_told *told, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
+ * the fields that vary. Of `neutral` its delivery_mode, priority and ttl are what the message's record says. */
+int32_t leveret_amqp_0_10_write_neutral(const leveret_neutral *neutral, const uint8_t *route, int32_t route_size, int32_t redelivered, uint8_t *target, int32_t room,
                                leveret_places *free);
 
 /* Write the properties of class basic in target[0:room]: how many octets, or -1, and in `free` the fields that vary. */
-int32_t leveret_amqp_0_9_tell(const leveret_told *told, uint8_t *target, int32_t room, leveret_places *free);
+int32_t leveret_amqp_0_9_write_neutral(const leveret_neutral *neutral, uint8_t *target, int32_t room, leveret_places *free);
 
 #endif

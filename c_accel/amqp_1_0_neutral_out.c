@@ -19,7 +19,7 @@ static void put_small(writer *out, int32_t small, int32_t code, int64_t number, 
     put_signed(out, small, code, octets, size);
 }
 
-static void put_value(writer *out, const leveret_told_header *header)
+static void put_value(writer *out, const leveret_neutral_header *header)
 {
     int64_t number = header->number;
     switch (header->letter) {
@@ -64,17 +64,17 @@ static void put_value(writer *out, const leveret_told_header *header)
     }
 }
 
-static void put_application(writer *out, const leveret_told *told)
+static void put_application(writer *out, const leveret_neutral *neutral)
 {
     int32_t place = begin(out);
-    for (const leveret_told_header *header = told->headers; header < told->headers + told->header_count; header++) {
+    for (const leveret_neutral_header *header = neutral->headers; header < neutral->headers + neutral->header_count; header++) {
         const uint8_t *name = header->name.octets;
         if ((header->name.size >= 2 && name[0] == 'x' && name[1] == '-') || is_text(header->name, "CC"))
             out->is_bad = 1; /* an annotation */
         put_text(out, STRING, name, header->name.size);
         put_value(out, header);
     }
-    end(out, place, SECTION_APPLICATION, MAP, 2 * told->header_count);
+    end(out, place, SECTION_APPLICATION, MAP, 2 * neutral->header_count);
 }
 
 /* The address of a queue, or of an exchange and a key. */
@@ -104,31 +104,31 @@ static void put_field(writer *out, int32_t *count, int32_t field)
     *count += 1;
 }
 
-void leveret_amqp_1_0_tell(const leveret_told *told, writer *out)
+void leveret_amqp_1_0_write_neutral(const leveret_neutral *neutral, writer *out)
 {
     int32_t place = begin(out), before = place, count = 0;
-    if (told->message_uuid.octets)
-        put_field(out, &count, 0), put_octet(out, UUID), put_free(out, told->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
-    if (told->user_id.octets)
-        put_field(out, &count, 1), put_text(out, BINARY, told->user_id.octets, told->user_id.size);
-    if (told->reply_to.octets)
-        put_field(out, &count, 4), put_address(out, told->reply_exchange, told->reply_to);
-    if (told->correlation_id.octets)
-        put_field(out, &count, 5), put_id(out, told->correlation_id.octets, told->correlation_id.size);
-    if (told->content_type.octets)
-        put_field(out, &count, 6), put_text(out, SYMBOL, told->content_type.octets, told->content_type.size);
-    if (told->content_encoding.octets)
-        put_field(out, &count, 7), put_text(out, SYMBOL, told->content_encoding.octets, told->content_encoding.size);
-    if (told->expiry >= 0)
-        put_field(out, &count, 8), put_fixed(out, TIMESTAMP, (uint64_t)told->expiry, 8);
-    if (told->time.octets)
-        put_field(out, &count, 9), put_octet(out, TIMESTAMP), put_free(out, told->time.octets, TIME_SIZE, TIME_SIZE, told->fill_milliseconds);
-    if (told->app_id.octets)
-        put_field(out, &count, 10), put_text(out, STRING, told->app_id.octets, told->app_id.size);
+    if (neutral->message_uuid.octets)
+        put_field(out, &count, 0), put_octet(out, UUID), put_free(out, neutral->message_uuid.octets, UUID_SIZE, UUID_SIZE, fill_any);
+    if (neutral->user_id.octets)
+        put_field(out, &count, 1), put_text(out, BINARY, neutral->user_id.octets, neutral->user_id.size);
+    if (neutral->reply_to.octets)
+        put_field(out, &count, 4), put_address(out, neutral->reply_exchange, neutral->reply_to);
+    if (neutral->correlation_id.octets)
+        put_field(out, &count, 5), put_id(out, neutral->correlation_id.octets, neutral->correlation_id.size);
+    if (neutral->content_type.octets)
+        put_field(out, &count, 6), put_text(out, SYMBOL, neutral->content_type.octets, neutral->content_type.size);
+    if (neutral->content_encoding.octets)
+        put_field(out, &count, 7), put_text(out, SYMBOL, neutral->content_encoding.octets, neutral->content_encoding.size);
+    if (neutral->expiry >= 0)
+        put_field(out, &count, 8), put_fixed(out, TIMESTAMP, (uint64_t)neutral->expiry, 8);
+    if (neutral->time.octets)
+        put_field(out, &count, 9), put_octet(out, TIMESTAMP), put_free(out, neutral->time.octets, TIME_SIZE, TIME_SIZE, neutral->fill_milliseconds);
+    if (neutral->app_id.octets)
+        put_field(out, &count, 10), put_text(out, STRING, neutral->app_id.octets, neutral->app_id.size);
     if (count)
         end(out, place, SECTION_PROPERTIES, LIST, count);
     else
         out->at = before;
-    if (told->header_count)
-        put_application(out, told);
+    if (neutral->header_count)
+        put_application(out, neutral);
 }

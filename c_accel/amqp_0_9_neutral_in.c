@@ -1,6 +1,6 @@
 /* Reading properties of class basic for receivers of other versions: core/amqp_0_9/exact.py, where nothing in them is unusual. A message in the store has
  * well formed ones. */
-#include "told.h"
+#include "neutral.h"
 
 /* Octets of a value of a fixed size behind its letter, -1: it has none; the letter that other versions know it by, and whether it is signed. */
 static int32_t fixed_size(int32_t letter, int32_t *known, int32_t *is_signed)
@@ -23,11 +23,11 @@ static int32_t fixed_size(int32_t letter, int32_t *known, int32_t *is_signed)
     }
 }
 
-static int read_headers(leveret_told *told, const uint8_t *octets, int32_t at, int32_t end)
+static int read_headers(leveret_neutral *neutral, const uint8_t *octets, int32_t at, int32_t end)
 {
     while (at < end) {
         leveret_text name = {octets + at + 1, octets[at]};
-        leveret_told_header *header = next_header(told, name);
+        leveret_neutral_header *header = next_header(neutral, name);
         int32_t is_signed, value = at + 1 + name.size, letter = octets[value], size = fixed_size(letter, &letter, &is_signed);
         if (!header || (size < 0 && letter != 'S' && letter != 'x'))
             return 0;
@@ -48,14 +48,14 @@ static int read_headers(leveret_told *told, const uint8_t *octets, int32_t at, i
     return at == end;
 }
 
-int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told *told)
+int32_t leveret_amqp_0_9_read_neutral(const uint8_t *octets, int32_t size, leveret_neutral *neutral)
 {
     uint32_t flags = (uint32_t)octets[0] << 8 | octets[1];
     int32_t at = 2;
-    tell_nothing(told);
+    clear_neutral(neutral);
     leveret_text expiration = {NULL, 0}, cluster = {NULL, 0};
-    leveret_text *const TEXTS[] = {&told->content_type, &told->content_encoding, NULL, NULL, NULL, &told->correlation_id, &told->reply_to, &expiration,
-                                   &told->message_id, NULL, &told->type, &told->user_id, &told->app_id, &cluster};
+    leveret_text *const TEXTS[] = {&neutral->content_type, &neutral->content_encoding, NULL, NULL, NULL, &neutral->correlation_id, &neutral->reply_to, &expiration,
+                                   &neutral->message_id, NULL, &neutral->type, &neutral->user_id, &neutral->app_id, &cluster};
     for (int32_t property = 0; property < 14; property++) {
         if (!(flags & 0x8000u >> property))
             continue;
@@ -64,12 +64,12 @@ int32_t leveret_amqp_0_9_told(const uint8_t *octets, int32_t size, leveret_told 
             at += 1 + octets[at];
         } else if (property == 2) {
             int32_t table = (int32_t)word_of(octets, at);
-            if (!read_headers(told, octets, at + 4, at + 4 + table))
+            if (!read_headers(neutral, octets, at + 4, at + 4 + table))
                 return -1;
             at += 4 + table;
         } else if (property == 9) {
-            told->time = (leveret_text){octets + at, TIME_SIZE};
-            told->fill_milliseconds = fill_milliseconds_of_seconds;
+            neutral->time = (leveret_text){octets + at, TIME_SIZE};
+            neutral->fill_milliseconds = fill_milliseconds_of_seconds;
             at += TIME_SIZE;
         } else {
             at += 1; /* delivery-mode and priority: the message's record says them, as its lifetime */

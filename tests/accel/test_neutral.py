@@ -244,7 +244,7 @@ def test_receivers_of_1_0_get_the_same_of_0_10(seed):
 
 @pytest.mark.parametrize("target", ["0-10", "0-9-1"])
 def test_equal_properties_one_behind_the_other_go_out_with_what_else_differs(target, monkeypatch):
-    """C has what it made last (told.h): a message with the same octets is made anew where its route, body, lifetime or a return differs."""
+    """C keeps the last message that it converted (neutral.h): the same octets with another route, body, lifetime or return go out new."""
     found = []
     for form in (engine.Plain, c_accel.Engine):
         broker = ready(form)

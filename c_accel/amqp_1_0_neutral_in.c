@@ -1,43 +1,17 @@
 /* Reading sections of 1.0 for receivers of other versions: core/amqp_1_0/properties.py, where nothing in them is unusual. */
-#include "told.h"
+#include "neutral.h"
+#include "reader.h"
 
 enum { HEADER = 0x70, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION, DATA };
 enum { NULL_CODE = 0x40 };
 
-/* A value: its letter (told.h; U: a uuid, 0: null), and what it is. */
+/* A value: its letter (neutral.h; U: a uuid, 0: null), and what it is. */
 typedef struct {
     leveret_text text;
     int64_t number;
     int32_t letter;
     int32_t is_symbol;
 } value;
-
-typedef struct {
-    const uint8_t *octets;
-    int32_t at;
-    int32_t end;
-    int is_bad;
-} reader;
-
-static const uint8_t *take(reader *in, int32_t size)
-{
-    static const uint8_t NOTHING[UUID_SIZE] = {0};
-    if (in->is_bad || size < 0 || size > in->end - in->at) {
-        in->is_bad = 1;
-        return NOTHING;
-    }
-    in->at += size;
-    return in->octets + in->at - size;
-}
-
-static int64_t take_number(reader *in, int32_t size, int32_t is_signed)
-{
-    const uint8_t *octets = take(in, size);
-    uint64_t number = is_signed && octets[0] > 127 ? ~(uint64_t)0 : 0;
-    for (int32_t place = 0; place < size; place++)
-        number = number << 8 | octets[place];
-    return (int64_t)number;
-}
 
 /* Constructors of numbers (part 1, section 1.6): the letter, octets, and whether they have a sign. Q: a ulong. */
 static const struct {
@@ -49,10 +23,10 @@ static const struct {
                {0x80, 'Q', 8, 0}, {0x53, 'Q', 1, 0}, {0x44, 'Q', 0, 0}, {0x51, 'b', 1, 1}, {0x61, 's', 2, 1}, {0x71, 'I', 4, 1},
                {0x54, 'I', 1, 1}, {0x81, 'l', 8, 1}, {0x55, 'l', 1, 1}, {0x72, 'f', 4, 0}, {0x82, 'd', 8, 0}, {0x83, 'T', 8, 1}};
 
-static value take_value(reader *in)
+static value next_value(reader *in)
 {
     value given = {{NULL, 0}, 0, 0, 0};
-    int32_t code = take(in, 1)[0];
+    int32_t code = next_octets(in, 1)[0];
     if (in->is_bad || code == NULL_CODE)
         return given;
     if (code == 0x41 || code == 0x42) {
@@ -61,16 +35,16 @@ static value take_value(reader *in)
     } else if (code == 0xA1 || code == 0xA3 || code == 0xA0 || code == 0xB1 || code == 0xB3 || code == 0xB0) {
         given.letter = (code & 15) ? 'S' : 'x';
         given.is_symbol = (code & 15) == 3;
-        given.text.size = (int32_t)take_number(in, code < 0xB0 ? 1 : 4, 0);
-        given.text.octets = take(in, given.text.size);
+        given.text.size = (int32_t)next_number(in, code < 0xB0 ? 1 : 4, 0);
+        given.text.octets = next_octets(in, given.text.size);
     } else if (code == 0x98) {
         given.letter = 'U';
-        given.text = (leveret_text){take(in, UUID_SIZE), UUID_SIZE};
+        given.text = (leveret_text){next_octets(in, UUID_SIZE), UUID_SIZE};
     } else {
         for (size_t place = 0; place < sizeof NUMBERS / sizeof NUMBERS[0]; place++)
             if (NUMBERS[place].code == code) {
                 given.letter = NUMBERS[place].letter;
-                given.number = take_number(in, NUMBERS[place].size, NUMBERS[place].is_signed);
+                given.number = next_number(in, NUMBERS[place].size, NUMBERS[place].is_signed);
             }
         if (!given.letter)
             in->is_bad = 1; /* a list, a map, an array, something described, a decimal or a character */
@@ -79,35 +53,35 @@ static value take_value(reader *in)
 }
 
 /* The values of a list or a map: how many. */
-static int32_t take_compound(reader *in, int32_t small, reader *part)
+static int32_t next_compound(reader *in, int32_t small, reader *part)
 {
-    int32_t code = take(in, 1)[0], width = code == small ? 1 : 4;
+    int32_t code = next_octets(in, 1)[0], width = code == small ? 1 : 4;
     *part = (reader){in->octets, in->at, in->at, 0};
     if (small == 0xC0 && code == 0x45)
         return 0;
     if (code != small && code != small + 16)
         in->is_bad = 1;
-    int64_t size = take_number(in, width, 0);
+    int64_t size = next_number(in, width, 0);
     part->at = in->at;
-    take(in, size < in->end ? (int32_t)size : -1);
+    next_octets(in, size < in->end ? (int32_t)size : -1);
     part->end = in->at;
-    int64_t count = take_number(part, width, 0);
+    int64_t count = next_number(part, width, 0);
     in->is_bad = in->is_bad || part->is_bad || count > size;
     return in->is_bad ? 0 : (int32_t)count;
 }
 
-static void read_header(reader *in, leveret_told *told)
+static void read_header(reader *in, leveret_neutral *neutral)
 {
     reader part;
-    int32_t count = take_compound(in, 0xC0, &part);
+    int32_t count = next_compound(in, 0xC0, &part);
     for (int32_t field = 0; field < count; field++) {
-        value given = take_value(&part);
+        value given = next_value(&part);
         if (field == 0 && given.letter == 't')
-            told->delivery_mode = given.number ? 2 : 1;
+            neutral->delivery_mode = given.number ? 2 : 1;
         else if (field == 1 && given.letter == 'B')
-            told->priority = (int32_t)given.number;
+            neutral->priority = (int32_t)given.number;
         else if (field == 2 && given.letter == 'i')
-            told->ttl = given.number;
+            neutral->ttl = given.number;
         else if (given.letter && field < 3)
             in->is_bad = 1;
     }
@@ -121,9 +95,9 @@ static int begins(leveret_text text, const char *name)
 }
 
 /* A header out of a pair; false: it is not for C. */
-static int add_header(leveret_told *told, leveret_text name, const value *given)
+static int add_header(leveret_neutral *neutral, leveret_text name, const value *given)
 {
-    leveret_told_header *header = next_header(told, name);
+    leveret_neutral_header *header = next_header(neutral, name);
     if (!header || given->letter == 'U' || (given->letter == 'T' && given->number < 0))
         return 0;
     header->letter = given->letter == 0 ? 'V' : given->letter == 'x' ? 'o' : given->letter;
@@ -132,28 +106,28 @@ static int add_header(leveret_told *told, leveret_text name, const value *given)
     return !is_no_number(header);
 }
 
-static void read_annotations(reader *in, leveret_told *told)
+static void read_annotations(reader *in, leveret_neutral *neutral)
 {
     reader part;
-    int32_t count = take_compound(in, 0xC1, &part);
+    int32_t count = next_compound(in, 0xC1, &part);
     for (; count > 1 && !part.is_bad; count -= 2) {
-        value key = take_value(&part), given = take_value(&part);
+        value key = next_value(&part), given = next_value(&part);
         if (!key.is_symbol || is_text(key.text, "x-cc") || begins(key.text, "x-basic-"))
             part.is_bad = 1;
         else if (begins(key.text, "x-") && !is_text(key.text, "x-routing-key") && !is_text(key.text, "x-exchange")
-                 && !is_text(key.text, "x-opt-deaths") && !is_text(key.text, "x-death") && !add_header(told, key.text, &given))
+                 && !is_text(key.text, "x-opt-deaths") && !is_text(key.text, "x-death") && !add_header(neutral, key.text, &given))
             part.is_bad = 1;
     }
     in->is_bad = in->is_bad || part.is_bad || count || part.at != part.end;
 }
 
-static void read_application(reader *in, leveret_told *told)
+static void read_application(reader *in, leveret_neutral *neutral)
 {
     reader part;
-    int32_t count = take_compound(in, 0xC1, &part);
+    int32_t count = next_compound(in, 0xC1, &part);
     for (; count > 1 && !part.is_bad; count -= 2) {
-        value key = take_value(&part), given = take_value(&part);
-        if (key.letter != 'S' || part.is_bad || !add_header(told, key.text, &given))
+        value key = next_value(&part), given = next_value(&part);
+        if (key.letter != 'S' || part.is_bad || !add_header(neutral, key.text, &given))
             part.is_bad = 1;
     }
     in->is_bad = in->is_bad || part.is_bad || count || part.at != part.end;
@@ -173,22 +147,22 @@ static int fill_seconds(uint8_t *target, const uint8_t *octets, int32_t size)
     return size == TIME_SIZE && time >= 0 && put_time_of(target, time / 1000);
 }
 
-static void read_field(reader *in, int32_t field, const value *given, leveret_told *told)
+static void read_field(reader *in, int32_t field, const value *given, leveret_neutral *neutral)
 {
-    leveret_text *const TEXTS[] = {&told->message_id, &told->user_id, NULL, &told->type, &told->reply_to, &told->correlation_id, &told->content_type,
-                                   &told->content_encoding, NULL, NULL, &told->app_id};
+    leveret_text *const TEXTS[] = {&neutral->message_id, &neutral->user_id, NULL, &neutral->type, &neutral->reply_to, &neutral->correlation_id, &neutral->content_type,
+                                   &neutral->content_encoding, NULL, NULL, &neutral->app_id};
     if (field == GROUP_SEQUENCE) {
-        told->group = given->number;
+        neutral->group = given->number;
     } else if (field == CREATION && given->letter == 'T' && given->number >= 0) {
-        told->time = (leveret_text){in->octets + in->at - TIME_SIZE, TIME_SIZE};
-        told->fill_milliseconds = fill_milliseconds;
-        told->fill_seconds = fill_seconds;
+        neutral->time = (leveret_text){in->octets + in->at - TIME_SIZE, TIME_SIZE};
+        neutral->fill_milliseconds = fill_milliseconds;
+        neutral->fill_seconds = fill_seconds;
     } else if (field == EXPIRY && given->letter == 'T') {
-        told->expiry = given->number;
+        neutral->expiry = given->number;
     } else if (given->letter == 'U' && field == MESSAGE_ID) {
-        told->message_uuid = given->text;
+        neutral->message_uuid = given->text;
     } else if (given->letter == 'U' && field == CORRELATION_ID) {
-        told->correlation_uuid = given->text;
+        neutral->correlation_uuid = given->text;
     } else if (field <= GROUP_ID && TEXTS[field] && given->letter == (field == USER_ID ? 'x' : 'S') && given->text.size <= SHORT_TEXT) {
         *TEXTS[field] = given->text;
     } else if (field == CREATION || field == EXPIRY || (field <= GROUP_ID && TEXTS[field])) {
@@ -196,43 +170,43 @@ static void read_field(reader *in, int32_t field, const value *given, leveret_to
     }
 }
 
-static void read_properties(reader *in, leveret_told *told)
+static void read_properties(reader *in, leveret_neutral *neutral)
 {
     reader part;
-    int32_t count = take_compound(in, 0xC0, &part);
-    told->is_address = 1;
+    int32_t count = next_compound(in, 0xC0, &part);
+    neutral->is_address = 1;
     for (int32_t field = 0; field < count; field++) {
-        value given = take_value(&part);
+        value given = next_value(&part);
         if (given.letter)
-            read_field(&part, field, &given, told);
+            read_field(&part, field, &given, neutral);
     }
     in->is_bad = in->is_bad || part.is_bad || part.at != part.end;
 }
 
-int32_t leveret_amqp_1_0_told(const uint8_t *octets, int32_t size, int32_t body, leveret_told *told)
+int32_t leveret_amqp_1_0_read_neutral(const uint8_t *octets, int32_t size, int32_t body, leveret_neutral *neutral)
 {
     reader in = {octets, 0, size, 0}, part;
     int32_t left = body, last = 0;
-    tell_nothing(told);
+    clear_neutral(neutral);
     while (in.at < in.end && !in.is_bad) {
-        const uint8_t *head = take(&in, 3);
+        const uint8_t *head = next_octets(&in, 3);
         int32_t code = head[2];
         if (in.is_bad || head[0] || head[1] != 0x53 || code <= last)
             return -1;
         last = code;
         if (code == HEADER) {
-            read_header(&in, told);
+            read_header(&in, neutral);
         } else if (code == DELIVERY_ANNOTATIONS) {
-            take_compound(&in, 0xC1, &part);
+            next_compound(&in, 0xC1, &part);
         } else if (code == ANNOTATIONS) {
-            read_annotations(&in, told);
+            read_annotations(&in, neutral);
         } else if (code == PROPERTIES) {
-            read_properties(&in, told);
+            read_properties(&in, neutral);
         } else if (code == APPLICATION) {
-            read_application(&in, told);
+            read_application(&in, neutral);
         } else if (code == DATA) {
-            int32_t constructor = take(&in, 1)[0];
-            if ((constructor != 0xA0 && constructor != 0xB0) || take_number(&in, constructor == 0xA0 ? 1 : 4, 0) != body || in.at != in.end)
+            int32_t constructor = next_octets(&in, 1)[0];
+            if ((constructor != 0xA0 && constructor != 0xB0) || next_number(&in, constructor == 0xA0 ? 1 : 4, 0) != body || in.at != in.end)
                 return -1;
             left = 0;
         } else {

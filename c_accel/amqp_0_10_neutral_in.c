@@ -1,41 +1,23 @@
 /* Reading a header segment of 0-10 for receivers of other versions: core/amqp_0_10/properties.py, where nothing in it is unusual. */
-#include "told.h"
+#include "neutral.h"
+#include "reader.h"
 
 enum { DELIVERY_PROPERTIES = 0x0401, MESSAGE_PROPERTIES = 0x0403 };
 static const int64_t MILLISECONDS_LEAST = 100000000000; /* a time that is larger is in milliseconds */
 static const int64_t SECONDS_MAX = 0x7FFFFFFFFFFFFFFF / 1000;
 
-/* Octets that are read one behind the other; is_bad: some are not there, or not for C. */
-typedef struct {
-    const uint8_t *octets;
-    int32_t at;
-    int32_t end;
-    int is_bad;
-} reader;
-
-static const uint8_t *take(reader *in, int32_t size)
+static leveret_text next_text(reader *in, int32_t width)
 {
-    static const uint8_t NOTHING[UUID_SIZE] = {0};
-    if (in->is_bad || size < 0 || size > in->end - in->at) {
-        in->is_bad = 1;
-        return NOTHING;
-    }
-    in->at += size;
-    return in->octets + in->at - size;
-}
-
-static leveret_text take_text(reader *in, int32_t width)
-{
-    const uint8_t *head = take(in, width);
+    const uint8_t *head = next_octets(in, width);
     leveret_text text = {NULL, width == 1 ? head[0] : width == 2 ? head[0] << 8 | head[1] : (int32_t)word_of(head, 0)};
-    text.octets = take(in, in->is_bad ? 0 : text.size);
+    text.octets = next_octets(in, in->is_bad ? 0 : text.size);
     return text;
 }
 
 /* A text that is to be a short string. */
-static leveret_text take_short(reader *in, int32_t width)
+static leveret_text next_short(reader *in, int32_t width)
 {
-    leveret_text text = take_text(in, width);
+    leveret_text text = next_text(in, width);
     if (text.size > SHORT_TEXT)
         in->is_bad = 1;
     return text;
@@ -59,44 +41,44 @@ static int fill_seconds(uint8_t *target, const uint8_t *octets, int32_t size)
 }
 
 /* Fields of delivery-properties; exchange and routing key are the broker's to say. */
-static void read_delivery(reader *in, int32_t flags, leveret_told *told)
+static void read_delivery(reader *in, int32_t flags, leveret_neutral *neutral)
 {
     if (flags & 1 << 3)
-        told->priority = take(in, 1)[0];
+        neutral->priority = next_octets(in, 1)[0];
     if (flags & 1 << 4)
-        told->delivery_mode = take(in, 1)[0];
+        neutral->delivery_mode = next_octets(in, 1)[0];
     if (flags & 1 << 5)
-        told->ttl = (int64_t)long_of(take(in, 8));
+        neutral->ttl = next_number(in, 8, 0);
     if (flags & 1 << 6)
-        told->time = (leveret_text){take(in, TIME_SIZE), TIME_SIZE};
+        neutral->time = (leveret_text){next_octets(in, TIME_SIZE), TIME_SIZE};
     if (flags & 1 << 7)
-        told->expiry = (int64_t)long_of(take(in, 8));
-    if ((flags & 1 << 5 && told->ttl < 0) || (flags & 1 << 7 && told->expiry < 0) || told->expiry > SECONDS_MAX)
+        neutral->expiry = next_number(in, 8, 0);
+    if ((flags & 1 << 5 && neutral->ttl < 0) || (flags & 1 << 7 && neutral->expiry < 0) || neutral->expiry > SECONDS_MAX)
         in->is_bad = 1; /* beyond all that is sent */
-    if (told->time.octets && (int64_t)long_of(told->time.octets) <= 0)
-        told->time.octets = NULL;
-    told->fill_milliseconds = fill_milliseconds;
-    told->fill_seconds = fill_seconds;
-    told->expiry = told->expiry > 0 ? milliseconds(told->expiry) : -1;
+    if (neutral->time.octets && (int64_t)long_of(neutral->time.octets) <= 0)
+        neutral->time.octets = NULL;
+    neutral->fill_milliseconds = fill_milliseconds;
+    neutral->fill_seconds = fill_seconds;
+    neutral->expiry = neutral->expiry > 0 ? milliseconds(neutral->expiry) : -1;
     for (int32_t place = 8; place < 10; place++)
         if (flags & 1 << place)
-            take_text(in, 1);
+            next_text(in, 1);
     if (flags & 3 << 10)
         in->is_bad = 1;
 }
 
-static void read_reply_to(reader *in, leveret_told *told)
+static void read_reply_to(reader *in, leveret_neutral *neutral)
 {
-    leveret_text inner = take_text(in, 2);
+    leveret_text inner = next_text(in, 2);
     reader part = {inner.octets, 0, inner.size, in->is_bad};
-    const uint8_t *flags = take(&part, 2);
-    told->reply_to.octets = flags; /* a text of no octets where there is no key */
+    const uint8_t *flags = next_octets(&part, 2);
+    neutral->reply_to.octets = flags; /* a text of no octets where there is no key */
     if (flags[0] & 1)
-        told->reply_exchange = take_text(&part, 1);
+        neutral->reply_exchange = next_text(&part, 1);
     if (flags[0] & 2)
-        told->reply_to = take_text(&part, 1);
-    if (!told->reply_exchange.size)
-        told->reply_exchange.octets = NULL;
+        neutral->reply_to = next_text(&part, 1);
+    if (!neutral->reply_exchange.size)
+        neutral->reply_exchange.octets = NULL;
     in->is_bad = part.is_bad || flags[0] > 3 || flags[1] || part.at != part.end;
 }
 
@@ -119,25 +101,22 @@ static int32_t number_size(int32_t type, int32_t *letter, int32_t *is_signed)
     return 0;
 }
 
-static void read_value(reader *in, leveret_told_header *header)
+static void read_value(reader *in, leveret_neutral_header *header)
 {
-    int32_t type = take(in, 1)[0], is_signed = 0, size = number_size(type, &header->letter, &is_signed);
+    int32_t type = next_octets(in, 1)[0], is_signed = 0, size = number_size(type, &header->letter, &is_signed);
     if (size) {
-        const uint8_t *octets = take(in, size);
-        uint64_t number = is_signed && octets[0] > 127 ? ~(uint64_t)0 : 0;
-        for (int32_t place = 0; place < size; place++)
-            number = number << 8 | octets[place];
+        int64_t number = next_number(in, size, is_signed);
         if (header->letter == 't')
             number = number != 0;
-        header->number = header->letter == 'T' && (int64_t)number < 0 ? 0 : (int64_t)number;
+        header->number = header->letter == 'T' && number < 0 ? 0 : number;
         if (is_no_number(header))
             in->is_bad = 1;
     } else if (type == 0x85 || type == 0x95) {
         header->letter = 'S';
-        header->text = take_text(in, type == 0x85 ? 1 : 2);
+        header->text = next_text(in, type == 0x85 ? 1 : 2);
     } else if (type == 0x80 || type == 0x90 || type == 0xA0) {
         header->letter = 'x';
-        header->text = take_text(in, type == 0x80 ? 1 : type == 0x90 ? 2 : 4);
+        header->text = next_text(in, type == 0x80 ? 1 : type == 0x90 ? 2 : 4);
     } else if (type == 0xF0) {
         header->letter = 'V';
     } else {
@@ -145,18 +124,18 @@ static void read_value(reader *in, leveret_told_header *header)
     }
 }
 
-static void read_headers(reader *in, leveret_told *told)
+static void read_headers(reader *in, leveret_neutral *neutral)
 {
     /* headers that are properties of other families */
     static const char *const PROPERTIES[] = {"x-jms-type", "x-message-id", "qpid.subject", "JMSXGroupSeq", "x-cluster-id"};
-    leveret_text map = take_text(in, 4);
+    leveret_text map = next_text(in, 4);
     reader part = {map.octets, 0, map.size, in->is_bad};
     if (!map.size)
         return;
-    int32_t count = (int32_t)word_of(take(&part, 4), 0);
+    int32_t count = (int32_t)word_of(next_octets(&part, 4), 0);
     while (count-- > 0 && !part.is_bad) {
-        leveret_text name = take_text(&part, 1);
-        leveret_told_header *header = part.is_bad ? NULL : next_header(told, name);
+        leveret_text name = next_text(&part, 1);
+        leveret_neutral_header *header = part.is_bad ? NULL : next_header(neutral, name);
         for (size_t place = 0; header && place < sizeof PROPERTIES / sizeof PROPERTIES[0]; place++)
             if (is_text(name, PROPERTIES[place]))
                 header = NULL;
@@ -168,47 +147,47 @@ static void read_headers(reader *in, leveret_told *told)
     in->is_bad = part.is_bad || part.at != part.end;
 }
 
-static void read_message(reader *in, int32_t flags, leveret_told *told)
+static void read_message(reader *in, int32_t flags, leveret_neutral *neutral)
 {
     if (flags & 1)
-        take(in, 8);
+        next_octets(in, 8);
     if (flags & 1 << 1)
-        told->message_uuid = (leveret_text){take(in, UUID_SIZE), UUID_SIZE};
+        neutral->message_uuid = (leveret_text){next_octets(in, UUID_SIZE), UUID_SIZE};
     if (flags & 1 << 2)
-        told->correlation_id = take_short(in, 2);
+        neutral->correlation_id = next_short(in, 2);
     if (flags & 1 << 3)
-        read_reply_to(in, told);
+        read_reply_to(in, neutral);
     if (flags & 1 << 4)
-        told->content_type = take_text(in, 1);
+        neutral->content_type = next_text(in, 1);
     if (flags & 1 << 5)
-        told->content_encoding = take_text(in, 1);
+        neutral->content_encoding = next_text(in, 1);
     if (flags & 1 << 6)
-        told->user_id = take_short(in, 2);
+        neutral->user_id = next_short(in, 2);
     if (flags & 1 << 7)
-        told->app_id = take_short(in, 2);
+        neutral->app_id = next_short(in, 2);
     if (flags & 1 << 8)
-        read_headers(in, told);
+        read_headers(in, neutral);
     if (flags >> 9)
         in->is_bad = 1;
 }
 
-int32_t leveret_amqp_0_10_told(const uint8_t *octets, int32_t size, leveret_told *told)
+int32_t leveret_amqp_0_10_read_neutral(const uint8_t *octets, int32_t size, leveret_neutral *neutral)
 {
     reader in = {octets, 0, size, 0};
     int32_t seen = 0;
-    tell_nothing(told);
+    clear_neutral(neutral);
     while (in.at < in.end && !in.is_bad) {
-        leveret_text inner = take_text(&in, 4);
+        leveret_text inner = next_text(&in, 4);
         reader part = {inner.octets, 0, inner.size, in.is_bad};
-        const uint8_t *head = take(&part, 4);
+        const uint8_t *head = next_octets(&part, 4);
         int32_t code = head[0] << 8 | head[1], flags = head[2] | head[3] << 8, bit = code == DELIVERY_PROPERTIES ? 1 : 2;
         if (part.is_bad || (code != DELIVERY_PROPERTIES && code != MESSAGE_PROPERTIES) || seen & bit)
             return -1;
         seen |= bit;
         if (bit == 1)
-            read_delivery(&part, flags, told);
+            read_delivery(&part, flags, neutral);
         else
-            read_message(&part, flags, told);
+            read_message(&part, flags, neutral);
         in.is_bad = part.is_bad || part.at != part.end;
     }
     return in.is_bad ? -1 : 0;
