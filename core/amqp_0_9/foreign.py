@@ -34,7 +34,7 @@ def reworked(broker, message):
     size_max = reading.properties_room(broker.limits, tables.messages[message + layout.MESSAGE_ROUTE])
     if len(octets) <= size_max:
         return octets, pieces
-    given = of_basic(crossing.told(tables, message)[0])
+    given = of_basic(crossing.neutral_of(tables, message)[0])
     for table in (given, changes):
         if len(octets) > size_max and table.pop("headers", None):
             octets = merged(given, changes)
@@ -44,6 +44,12 @@ def reworked(broker, message):
 def deliver(session, consumer, most):
     """Write up to `most` deliveries that are one frame each of method, header and body: how many. It ends at the first message that is not,
     that has annotations, or that 0-9-1 has published."""
+    return deliver_each(session, consumer, most, delivery)
+
+
+def deliver_each(session, consumer, most, octets_of):
+    """Write up to `most` deliveries: how many. It ends at the first of which `octets_of(session, consumer, message, tag, came_back, room)`,
+    the octets of a delivery that takes at most `room` of them, is None."""
     broker, queue, send = session.broker, consumer.queue, session.send
     tables = broker.tables
     entries, channels, channel = tables.entries, tables.channels, consumer.channel.handle
@@ -57,7 +63,7 @@ def deliver(session, consumer, most):
         low = (channels[channel + layout.CHANNEL_TAG] + 1) & layout.MASK
         high = channels[channel + layout.CHANNEL_TAG_HIGH] + (low == 0)
         came_back = entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
-        octets = delivery(session, consumer, entries[entry + layout.ENTRY_MESSAGE], high << 30 | low, came_back, room)
+        octets = octets_of(session, consumer, entries[entry + layout.ENTRY_MESSAGE], high << 30 | low, came_back, room)
         if octets is None:
             break
         send.write(octets)

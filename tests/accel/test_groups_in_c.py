@@ -4,7 +4,7 @@ the group. core/queue/features/groups.py has the rule."""
 import random
 
 import pytest
-from peer import content, decoded, encoded
+from peer import content, encoded, split
 from test_homes import said
 from test_latest import answered, give_whole
 from test_same import Side
@@ -35,16 +35,6 @@ def prepared(form, priorities, durable):
     return side
 
 
-def frames_of(octets):
-    """Whole frames, decoded."""
-    found = []
-    while octets:
-        size = int.from_bytes(octets[3:7], "big") + 8
-        found.append(decoded(octets[:size]))
-        octets = octets[size:]
-    return found
-
-
 def until_idle(side):
     """Rounds of the broker until no queue has a turn, then all octets go out, until none are left; what the consumers got. How much a
     round delivers differs between the forms, and is not to say who is read first."""
@@ -60,7 +50,7 @@ def until_idle(side):
             while more := side.take(at + 1, 1 << 20):
                 octets[at] += more
         if sum(map(len, octets)) == before:
-            return [[frame for frame in frames_of(each) if frame[0] == "basic_deliver"] for each in octets]
+            return [[frame for frame in split(each)[0] if frame[0] == "basic_deliver"] for each in octets]
 
 
 def ready(side):

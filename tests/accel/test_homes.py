@@ -10,7 +10,7 @@ import random
 import re
 
 import pytest
-from peer import assemble, content, decoded, encoded
+from peer import assemble, content, encoded, split
 from test_same import SEEDS, ByTables, Side
 
 from leveret import c_accel
@@ -144,12 +144,7 @@ def said(side, number):
         octets += more
         side.broker.run()
         more = side.take(number, 1 << 20)
-    found = []
-    while octets:
-        size = int.from_bytes(octets[3:7], "big") + 8
-        found.append(decoded(octets[:size]))
-        octets = octets[size:]
-    return found
+    return split(octets)[0]
 
 
 ARGUMENTS = (

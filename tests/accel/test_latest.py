@@ -13,7 +13,6 @@ from leveret import c_accel
 from leveret.c_accel import framing
 from leveret.core.amqp_0_9 import session
 from leveret.core.broker import engine
-from leveret.core.memory import layout
 from leveret.core.queue.identities import pool_of
 from leveret.core.serial_link import frame, stuffing
 
@@ -70,14 +69,8 @@ def prepared(form, durable, **limits):
 
 def held(side):
     """The bodies' sizes in each queue, how many values have places, and what was counted."""
-    broker = side.broker
-    broker.fold_counters()
-    tables = broker.tables
-    queues = {
-        queue.name: [tables.messages[tables.entries[entry] + layout.MESSAGE_BODY] for entry in broker.entries_of(queue)]
-        for queue in broker.queues.values()
-    }
-    pool = pool_of(tables)
+    broker, queues = side.broker, side.body_sizes()
+    pool = pool_of(broker.tables)
     return (
         queues,
         pool.left,

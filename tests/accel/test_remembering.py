@@ -10,7 +10,6 @@ from test_same import Side
 from leveret import c_accel
 from leveret.core.amqp_0_9 import session
 from leveret.core.broker import engine
-from leveret.core.memory import layout
 from leveret.core.queue.identities import pool_of
 
 FORMS = (engine.Plain, c_accel.Engine)
@@ -32,14 +31,8 @@ def prepared(form, **limits):
 
 def held(side):
     """The bodies' sizes in each queue, how many ids have places, and what was counted."""
-    broker = side.broker
-    broker.fold_counters()
-    tables = broker.tables
-    queues = {
-        queue.name: [tables.messages[tables.entries[entry] + layout.MESSAGE_BODY] for entry in broker.entries_of(queue)]
-        for queue in broker.queues.values()
-    }
-    return queues, pool_of(tables).left, broker.counters["deduplicated"], broker.counters["published"]
+    broker, queues = side.broker, side.body_sizes()
+    return queues, pool_of(broker.tables).left, broker.counters["deduplicated"], broker.counters["published"]
 
 
 # An odd number: the two queues never remember equally many when one has to make way.

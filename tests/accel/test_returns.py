@@ -6,7 +6,7 @@ test_same.py has the same in random interleavings.
 import random
 
 import pytest
-from peer import assemble, content, decoded, encoded
+from peer import assemble, content, encoded, split
 from test_same import SEEDS, Pair
 
 from leveret.core.amqp_0_9.session import Session
@@ -37,17 +37,7 @@ def consuming(arguments=None, durable=False, no_ack=False):
 def got(pair):
     """(delivery tag, redelivered, body) of what the consumer is sent now."""
     pair.both(lambda side: side.broker.run())
-    return [(each[1][1], each[1][2], each[3]) for each in assemble(frames(pair.both(lambda side: side.take(0, 100000))))]
-
-
-def frames(octets):
-    """The frames that these octets are."""
-    found = []
-    while octets:
-        size = int.from_bytes(octets[3:7], "big") + 8
-        found.append(decoded(octets[:size]))
-        octets = octets[size:]
-    return found
+    return [(each[1][1], each[1][2], each[3]) for each in assemble(split(pair.both(lambda side: side.take(0, 100000)))[0])]
 
 
 def say(pair, *settlements):
@@ -181,7 +171,7 @@ def test_one_return_too_many_among_others_is_seen_by_python_and_the_others_come_
 def test_a_tag_that_is_not_known_is_told(name, given):
     pair = consuming()
     say(pair, (name, *given))
-    (method,) = frames(pair.both(lambda side: side.take(0, 10000)))
+    (method,), _ = split(pair.both(lambda side: side.take(0, 10000)))
     assert (method[0], method[2][0]) == ("channel_close", 406)
 
 

@@ -123,6 +123,13 @@ class Side:
             taken += size
         return taken
 
+    def body_sizes(self):
+        """{queue: octets of each body, in the queue's order}; the broker's counters are folded."""
+        self.broker.fold_counters()
+        messages, entries = self.broker.tables.messages, self.broker.tables.entries
+        queues = self.broker.queues.values()
+        return {queue.name: [messages[entries[entry] + layout.MESSAGE_BODY] for entry in self.broker.entries_of(queue)] for queue in queues}
+
     def take(self, number, most):
         """Up to `most` octets of what a connection has to send."""
         connection = self.peers[number].connection

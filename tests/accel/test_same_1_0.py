@@ -11,7 +11,7 @@ import socket
 import struct
 
 import pytest
-from in_form import in_form
+from in_form import QUEUES, Ingestless, in_form
 from invariants import check
 from memory_store import MemoryStore
 from peer_1_0 import Peer, declare, new_broker, performative
@@ -24,14 +24,6 @@ from leveret.core.recovery.opening import make_durable
 
 STEPS = 60
 SEEDS = int(os.environ.get("LEVERET_SAME_SEEDS", "15"))
-QUEUES = (
-    ("q", {}),
-    ("short", {"x-max-length": 5}),
-    ("few", {"x-max-length": 3, "x-overflow": "reject-publish"}),
-    ("old", {"x-message-ttl": 300}),
-    ("ranked", {"x-max-priority": 5}),
-    ("dead", {"x-max-length": 2, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}),
-)
 SCALARS = (
     None,
     True,
@@ -47,13 +39,6 @@ SCALARS = (
     ("timestamp", 1700000000000),
     ("symbol", "s"),
 )
-
-
-class Ingestless(engine.Plain):
-    """Every frame goes by its session."""
-
-    name = "plain Python, frame by frame"
-    ingests = False
 
 
 class Socket(Peer):

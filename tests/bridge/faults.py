@@ -403,42 +403,44 @@ def run_many(node, seeds, canary=False, report=None, kind=Run):
     return failed, runs
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge.")
+def node_of(kind):
+    """(the upstream of this kind, the class of its runs)."""
+    return (Leveret() if kind == "leveret" else RabbitMQ()), Run
+
+
+def main(what="the bridge", upstreams=("leveret", "rabbitmq"), first="leveret", node_of=node_of):
+    """Run by a person: the exit status. `what` the runs are of; `upstreams`: kinds for `node_of`; `first`: the kind without an option."""
+    parser = argparse.ArgumentParser(description=f"Seeded fault runs of {what}.")
     parser.add_argument("--runs", type=int, default=50, help="for each upstream")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--upstream", nargs="+", choices=("leveret", "rabbitmq"), default=["leveret"])
-    parser.add_argument("--canary", action="store_true", help="a bridge that settles before the confirm: must fail")
+    parser.add_argument("--upstream", nargs="+", choices=upstreams, default=[first])
+    parser.add_argument("--canary", action="store_true", help="a bridge that settles before upstream has confirmed: must fail")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
 
     def report(run, wrong):
         if wrong or options.verbose:
-            print(run.describe(), "; ".join(wrong), flush=True)
+            print(run.describe(), "%d doubles" % run.doubles, "; ".join(wrong), flush=True)
 
     bad = 0
     for kind in options.upstream:
-        node = Leveret() if kind == "leveret" else RabbitMQ()
+        node, kind_of_run = node_of(kind)
         try:
-            failed, runs = run_many(node, range(options.first, options.first + options.runs), options.canary, report)
+            seeds = range(options.first, options.first + options.runs)
+            failed, runs = run_many(node, seeds, options.canary, report, kind_of_run)
         finally:
             node.stop()
-        faults = sum((run.faults for run in runs), collections.Counter())
+        struck = sum((run.faults for run in runs), collections.Counter())
         bad += len(failed)
-        print(
-            "%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed, %.0f s"
-            % (
-                kind,
-                len(runs),
-                sum(run.count for run in runs),
-                sum(faults.values()),
-                dict(faults),
-                sum(run.doubles for run in runs),
-                len(failed),
-                sum(run.seconds for run in runs),
-            ),
-            flush=True,
+        counted = (
+            len(runs),
+            sum(run.count for run in runs),
+            sum(struck.values()),
+            dict(struck),
+            sum(run.doubles for run in runs),
+            len(failed),
         )
+        print("%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed" % (kind, *counted), flush=True)
     return 1 if bad else 0
 
 

@@ -7,8 +7,6 @@ ports/client_1_0.py, or of reader_0_10.py. RabbitMQ 3.10 and Leveret have their 
 exchange and a queue, declared over 0-9-1).
 """
 
-import argparse
-import collections
 import os
 import sys
 
@@ -227,43 +225,5 @@ def node_of(kind):
     return Node(kind), Run
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge to an upstream of AMQP 1.0.")
-    parser.add_argument("--runs", type=int, default=50, help="for each upstream")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--upstream", nargs="+", choices=(*peers.PEERS, *FURTHER), default=["artemis"])
-    parser.add_argument("--canary", action="store_true", help="a bridge that settles before the outcome: must fail")
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-
-    def report(run, wrong):
-        if wrong or options.verbose:
-            print(run.describe(), "; ".join(wrong), flush=True)
-
-    bad = 0
-    for kind in options.upstream:
-        node, runs_of = node_of(kind)
-        try:
-            failed, runs = faults.run_many(node, range(options.first, options.first + options.runs), options.canary, report, runs_of)
-        finally:
-            node.stop()
-        struck = sum((run.faults for run in runs), collections.Counter())
-        bad += len(failed)
-        print(
-            "%s: %d runs, %d messages, %d faults %s, %d doubles on the wire, %d runs failed"
-            % (
-                kind,
-                len(runs),
-                sum(run.count for run in runs),
-                sum(struck.values()),
-                dict(struck),
-                sum(run.doubles for run in runs),
-                len(failed),
-            ),
-            flush=True,
-        )
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(faults.main("the bridge to an upstream of AMQP 1.0", (*peers.PEERS, *FURTHER), "artemis", node_of))

@@ -7,7 +7,6 @@ over a second faulty link. Nothing may be missing; where upstream keeps unsettle
 connection nothing may be double either.
 """
 
-import argparse
 import collections
 import os
 import sys
@@ -189,32 +188,5 @@ def node_of(kind):
     return node, RunOnce if kind == "leveret" else Run
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Seeded fault runs of the bridge downwards from an upstream of AMQP 1.0.")
-    parser.add_argument("--runs", type=int, default=50, help="for each upstream")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--upstream", nargs="+", choices=tuple(peers.PEERS), default=["leveret"])
-    parser.add_argument("--canary", action="store_true", help="a bridge that settles before the confirm: must fail")
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-
-    def report(run, wrong):
-        if wrong or options.verbose:
-            print(run.describe(), "%d doubles" % run.doubles, "; ".join(wrong), flush=True)
-
-    bad = 0
-    for kind in options.upstream:
-        node, kind_of_run = node_of(kind)
-        try:
-            seeds = range(options.first, options.first + options.runs)
-            failed, runs = faults.run_many(node, seeds, options.canary, report, kind_of_run)
-        finally:
-            node.stop()
-        bad += len(failed)
-        told = kind, len(runs), sum(run.count for run in runs), sum(sum(run.faults.values()) for run in runs)
-        print("%s: %d runs, %d messages, %d faults" % told, sum(run.doubles for run in runs), "doubles,", len(failed), "failed", flush=True)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(faults.main("the bridge downwards from an upstream of AMQP 1.0", tuple(peers.PEERS), "leveret", node_of))

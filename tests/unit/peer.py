@@ -85,14 +85,8 @@ class Peer:
     def frames(self):
         """All whole frames that came: (name, channel, arguments), ("header", channel, (size, properties)), ("body", channel, octets)."""
         self.take()
-        found = []
-        while len(self.inbox) >= 7:
-            size = int.from_bytes(self.inbox[3:7], "big")
-            if len(self.inbox) < size + 8:
-                break
-            found.append(decoded(self.inbox[: size + 8]))
-            self.inbox = self.inbox[size + 8 :]
-        return found
+        frames, self.inbox = split(self.inbox)
+        return frames
 
     def expect(self, name):
         """The arguments of the only frame that came, which must be this method."""
@@ -160,6 +154,18 @@ def decoded(octets):
     if octets[0] == frame.BODY:
         return "body", channel, octets[7:-1]
     return "heartbeat", channel, ()
+
+
+def split(octets):
+    """(the whole frames at the front of `octets`, as `decoded` has them; the octets behind them)."""
+    frames = []
+    while len(octets) >= 7:
+        size = int.from_bytes(octets[3:7], "big") + 8
+        if len(octets) < size:
+            break
+        frames.append(decoded(octets[:size]))
+        octets = octets[size:]
+    return frames, octets
 
 
 def assemble(found):

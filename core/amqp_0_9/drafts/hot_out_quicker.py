@@ -8,10 +8,9 @@ from struct import Struct
 
 from ...broker import crossing
 from ...limits import REPLY_ROOM
-from ...memory import hot, layout
-from ...queue.turns import charge_made, is_overdue, most_made
+from ...memory import layout
 from .. import field_table
-from ..foreign import PLAIN, VERSION, as_basic
+from ..foreign import PLAIN, VERSION, as_basic, deliver_each
 from . import hot_in_quicker as hot_in
 from .contents import HEADS, TREE
 from .hot_in_quicker import JMS, OCTET, TABLE, TEXT, TIME, TIME_TEXT
@@ -44,42 +43,13 @@ class Delivering:
 
     def deliver(self, consumer, most):
         """Write up to `most` deliveries: how many. It ends at the first message that is not for here, or has no room."""
-        session, queue = self.session, consumer.queue
-        broker, send, number = session.broker, session.send, consumer.channel.number
-        if consumer.class_id != JMS or self.is_short and number > 255:
+        if consumer.class_id != JMS or self.is_short and consumer.channel.number > 255:
             return 0
-        tables = broker.tables
-        entries, channels, channel = tables.entries, tables.channels, consumer.channel.handle
-        most = most_made(broker, most)
-        room = send.room() - REPLY_ROOM
-        count = 0
-        while count < most and broker.consumers.has_credit(consumer) and not is_overdue(queue):
-            entry = queue.head()
-            if entry == layout.NONE:
-                break
-            low = (channels[channel + layout.CHANNEL_TAG] + 1) & layout.MASK
-            high = channels[channel + layout.CHANNEL_TAG_HIGH] + (low == 0)
-            came_back = entries[entry + layout.ENTRY_REDELIVERED] & 255 != 0
-            octets = self.delivery(consumer, number, entries[entry + layout.ENTRY_MESSAGE], _TAG(high << 30 | low, came_back))
-            if octets is None or len(octets) > room:
-                break
-            send.write(octets)
-            room -= len(octets)
-            hot.next_number(channels, channel + layout.CHANNEL_TAG)
-            queue.pop()
-            if consumer.no_ack:
-                queue.drop(entry)
-            else:
-                broker.consumers.hold(consumer, entry)
-            count += 1
-        if count:
-            tables.state[layout.STATE_DELIVERED] = (tables.state[layout.STATE_DELIVERED] + count) & layout.MASK
-            charge_made(broker, queue, count)
-        return count
+        return deliver_each(self.session, consumer, most, self.delivery)
 
-    def delivery(self, consumer, number, message, tag):
-        """The octets of a delivery; None: it is not for here."""
-        session = self.session
+    def delivery(self, session, consumer, message, tag, came_back, room):
+        """The octets of a delivery, at most `room`; None: it is not for here, or there is no room."""
+        number, tag = consumer.channel.number, _TAG(tag, came_back)
         tables = session.broker.tables
         messages = tables.messages
         kind = messages[message + layout.MESSAGE_KIND] & layout.KIND_REWORKED
@@ -115,9 +85,8 @@ class Delivering:
             last = b"\xce\x03\x00" + number.to_bytes(2, "big") + size.to_bytes(4, "big")
         if len(head) > min(session.frame_size_max, SHORT_MAX, session.send.size - REPLY_ROOM - HEADS):
             return None
-        if not size:
-            return b"".join((lead, method, middle, head, b"\xce"))
-        return b"".join((lead, method, middle, head, last, chain[body:], b"\xce"))
+        octets = b"".join((lead, method, middle, head) + ((last, chain[body:]) if size else ()) + (b"\xce",))
+        return octets if len(octets) <= room else None
 
     def properties(self, octets):
         """(flags, octets before a destination, octets behind it) of properties of class basic; None: they are not for here."""
