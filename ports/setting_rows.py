@@ -83,6 +83,5 @@ def is_tables(values: object) -> bool:
     return isinstance(values, list) and all(isinstance(each, dict) for each in values)
 
 
-ANY = passing("", lambda value: value is not None)
 TABLE = passing("a table", lambda value: isinstance(value, dict))
 TRUTH = passing("true or false", lambda value: isinstance(value, bool))

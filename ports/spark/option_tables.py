@@ -47,7 +47,7 @@ startingOffsets | text | "earliest" | | earliest, latest, a number, a time as 20
  or JSON {label: any of these}; for a new query
 maxRowsPerTrigger | count | | rows | of one micro-batch, over all streams
 maxBytesPerTrigger | count | | octets | the same, reckoned with the stream's mean
-minPartitions | count | 1 | | so many ranges are read in parallel, if there is enough to read
+minPartitions | count | 1 | partitions | so many ranges are read in parallel, if there is enough to read
 failOnDataLoss | truth | true | | true: what is gone is an error; false: it is passed over, counted in the offset ("lost")
 mode | mode | "stream" | | queue: a classic queue, at least once
 """

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from leveret.core import limits
+from leveret.core import limit_words, limits
 from leveret.ports.bridge import setting_words
 from leveret.ports.bridge import settings as bridge
 from leveret.ports.settings import words_of
 from leveret.ports.spark import option_tables
-from leveret.tools import board_settings, config, data, generate_settings, pipeline_config
+from leveret.tools import address, board_settings, config, data, generate_settings, pipeline_config
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLES = {
@@ -24,6 +24,8 @@ TABLES = {
     "bridge": bridge.TABLE,
     "pipeline": pipeline_config.FILE,
     "metric": pipeline_config.METRIC,
+    "node": config.NODE,
+    "serial line": address.SERIAL,
     "spark source": option_tables.SOURCE,
     "spark sink": option_tables.SINK,
     **board_settings.TABLES,
@@ -55,8 +57,24 @@ def test_every_row_of_every_table_is_on_the_page_with_its_range_and_a_default_th
     for setting, kind, default, *_ in TABLES[name].rows:
         assert f"`{setting}`" in text, setting
         assert name == "limits" or not words_of(kind) or words_of(kind).replace("|", "\\|") in text, setting
-        said = str(default).lower() if name.startswith("spark ") and default is not None else default  # options are texts
+        said = str(default).lower() if name.startswith(("spark ", "serial ")) and default is not None else default  # options are texts
         assert default is None or setting == "watchdog_ms" or kind[0](said, kind[2], kind[3]) is not None, setting
+
+
+def is_number(name, kind):
+    """True for a kind of numbers, which stand in a file as they are and in URLs and options as texts, that is not one of words too."""
+    samples = ("16", "256") if name.startswith(("spark ", "serial ")) else (16, 256, 1 << 20)
+    takes = [each for each in samples if kind[0](each, kind[2], kind[3]) is not None]
+    return re.search("(a|whole|the) number", words_of(kind)) or bool(takes) and kind[0]("text", kind[2], kind[3]) is None
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_setting_says_what_it_may_be_and_every_number_its_unit(name):
+    words = limit_words.WORDS if name == "limits" else setting_words.WORDS if name == "bridge" else {}
+    for setting, kind, _, *more in TABLES[name].rows:
+        unit, meaning = more or words[setting]
+        assert meaning and (name == "limits" or words_of(kind)), setting  # limits: their ranges are in core/limits.py
+        assert unit or not is_number(name, kind), "a number without a unit: %s" % setting
 
 
 def test_every_limit_is_on_the_page_with_its_range():
