@@ -16,6 +16,7 @@ from ..memory import layout
 from ..message import reading
 from ..message.formats import AMQP_0_10, AMQP_1_0, BASIC, format_of
 from ..parts import needed
+from . import shapes
 
 GRAFTED = "death"  # in the names of the headers that core/queue/letters.py puts behind the publisher's, and in no name of those
 RESULTS = 2  # times the largest properties that results of conversions take
@@ -66,7 +67,7 @@ def once(broker, message, wide, version, convert, octets=None):
     # Whether a body is payload as it lies follows from the properties, and of 1.0 from its size.
     size = messages[message + layout.MESSAGE_BODY] if kind & layout.KIND_FORMAT == AMQP_1_0 else 0
     key = (version, kind, octets, size)
-    made = broker.results.by_key.get(key)
+    made = broker.results.made_of(key)
     if made is not None:
         return made, None
     source = source_of(kind)
@@ -75,22 +76,53 @@ def once(broker, message, wide, version, convert, octets=None):
         key = (version, kind, octets, type_)
         made = broker.results.by_key.get(key)
     if made is None:
-        made = convert(named(source, kind, octets, type_, wide))
+        given = named(source, kind, octets, type_, wide)
+        ids = shapes.ids_of(given) if places is None and len(octets) <= shapes.SIZE_MAX else ()
+        made = convert(given)
         broker.results.keep(key, made, len(octets))
+        if any(ids):
+            broker.results.learn(key, made, ids)
     return made, places
 
 
 class Results:
-    """Results of conversions by what they were made of. `room`: octets that they and that take at most; where a further one does not fit
-    all others go."""
+    """Results of conversions by what they were made of, and shapes by the size of that. `room`: octets that they and that take at most;
+    where a further one does not fit all others go."""
 
     def __init__(self, room):
         self.room = room
         self.taken = 0
         self.by_key = {}
 
+    def made_of(self, key):
+        """What was made of a key, or is made by the shape that it has; None: neither is known."""
+        made = self.by_key.get(key)
+        if made is None:
+            version, kind, octets, size = key
+            shape = self.by_key.get((version, kind, b"", len(octets), size))
+            if shape is not None:
+                made = shape.made_of(octets)
+        return made
+
+    def learn(self, key, made, ids):
+        """Have what was made of a key, with those ids, show how others are made of the same shape, if there is room beside the result."""
+        version, kind, octets, size = key
+        place = (version, kind, b"", len(octets), size)
+        shape = self.by_key.get(place)
+        if shape is None or shape.rest is not None or not shape.learn(octets, made, ids):
+            self.forget(place)
+            shape = shapes.Shape(octets, made, ids)
+            if self.taken + len(shape) + RESULT_SIZE <= self.room:
+                self.keep(place, shape, 0)
+
+    def forget(self, place):
+        """Forget the shape at a place, if there is one."""
+        shape = self.by_key.pop(place, None)
+        if shape is not None:
+            self.taken -= len(shape) + RESULT_SIZE
+
     def keep(self, key, made, size):
-        """Keep a result (octets, or a tuple that begins with them) of a key that has `size` octets."""
+        """Keep a result (octets, or a tuple that begins with them) of a key that has `size` octets, or a shape."""
         size += len(made[0] if isinstance(made, tuple) else made) + RESULT_SIZE
         if self.taken + size > self.room:
             self.by_key = {}
