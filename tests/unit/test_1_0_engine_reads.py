@@ -5,6 +5,7 @@ from peer_1_0 import Peer, data, declare, new_broker, performative
 from test_1_0_streams import from_offset
 
 from leveret.core.amqp_1_0 import composites, frame, hot_row
+from leveret.core.broker import engine as engines
 from leveret.core.memory import layout
 
 ALL = 1 << 20
@@ -66,7 +67,11 @@ class Delivering(Reading):
 
 def peer_with(row, queues=("q",), **given):
     """(row, peer) at a broker whose engine has a row of this class."""
-    broker = new_broker()
+    chosen, engines.chosen = engines.chosen, engines.Plain  # the one in C has a row of its own
+    try:
+        broker = new_broker()
+    finally:
+        engines.chosen = chosen
     engine = broker.tables.engine
     made = engine.rows[hot_row.Row] = row(broker.tables)
     send_buffer = engine.send_buffer
