@@ -58,7 +58,7 @@ class Connection(Moving, Events):
     def ended(self, code: int, text: str) -> None:
         self._end = (code, text)
 
-    def do(self, name: str, **fields: "Any") -> "dict[str, Any] | None":
+    def do(self, name: str, /, **fields: "Any") -> "dict[str, Any] | None":
         """A command without a content, until it is completed."""
         self._struct, self._result = structs.RESULTS[name], None
         self._waits = self._client.command(name, fields, tell=True)

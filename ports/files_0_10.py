@@ -38,7 +38,9 @@ class Connection(client_0_10.Connection):
     file: Any = None
 
     def command(self, name: str, fields: "dict[str, Any]") -> None:
-        if self.file is not None:
+        if self.file is None:
+            super().command(name, fields)
+        else:
             self.file.command(name, fields)
 
     def content(self, name: str, fields: "dict[str, Any]", header: bytes) -> None:
@@ -50,12 +52,23 @@ class Connection(client_0_10.Connection):
             self.file.body(octets)
 
     def completed(self, id_: int) -> None:
-        if self.file is not None:
+        if self.file is None:
+            super().completed(id_)
+        else:
             self.file.completed(id_)
 
     def room(self) -> None:
         if isinstance(self.file, Sending):
             self.file.room()
+
+    def look_for(self, exchange: str, queue: str) -> None:
+        """Raise Refused where the broker has no such exchange; with the default exchange, where it has no such queue."""
+        if exchange:
+            is_there = not (self.do("exchange_query", name=exchange) or {}).get("not_found")
+        else:
+            is_there = bool((self.do("queue_query", queue=queue) or {}).get("queue"))
+        if not is_there:
+            raise Refused("the broker has no %s" % ("exchange '%s'" % exchange if exchange else "queue '%s'" % queue))
 
     def move(self, done: "Callable[[], bool]", news: "Callable[[], int]", wait_s: float) -> None:
         """Step until `done()`. Raises ConnectionLost, also when `news()` has stayed the same for `wait_s`; Refused where the broker raised
@@ -93,7 +106,8 @@ def send(
     shown: "Callable[[int, int], None]" = nothing,
     timeout_ms: int = 10000,
 ) -> int:
-    """Send a file: the octets that the broker had from before. Raises Refused, and another ClientError where a further call may go on;
+    """Send a file: the octets that the broker had from before. Raises Refused, before anything is sent where the broker has no such
+    exchange or queue, and another ClientError where a further call may go on;
     OSError of the file."""
     before = os.stat(path)
     hashed = checksum(path)
@@ -117,6 +131,7 @@ def send(
                 return octets
 
             check()
+            connection.look_for(exchange, key)  # first: the broker says so behind the whole file else
             given = {"filename": name, "headers": {CHECKSUM: hashed}, "timestamp": int(os.path.getmtime(path))}
             connection.file = sending = Sending(connection._client, read, identifier, size, given, exchange, key)
 

@@ -139,7 +139,7 @@ def test_the_command_waits_for_the_broker_and_says_what_is_wrong(start, tmp_path
     assert done.returncode == 0 and "checksum right" in done.stdout and "(100 %)" in done.stderr
     assert (folder / "image.bin").read_bytes() == image.read_bytes() and os.listdir(folder) == ["image.bin"]
     for arguments, status, part in (
-        (("send", broker.url, image, "--queue", "none"), 1, "no queue takes the message (312)"),
+        (("send", broker.url, image, "--queue", "none"), 1, "the broker has no queue 'none'"),
         (("send", broker.url, image), 2, "either --queue, or --exchange"),
         (("send", broker.url, tmp_path / "no", "--queue", "images"), 2, "there is no file"),
         (("receive", broker.url, folder, "--queue", "none"), 1, "no queue 'none'"),
@@ -239,6 +239,23 @@ def test_a_broker_that_stops_refuses_nothing(start, tmp_path, image, settings):
     with pytest.raises(ClientError) as caught:
         files_0_10.send(broker.url, str(image), "", "images", shown=shown)
     assert not isinstance(caught.value, files_0_10.Refused)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--queue", "no such queue"), "the broker has no queue 'no such queue'"),
+        (("--exchange", "no such exchange", "--key", "k"), "the broker has no exchange 'no such exchange'"),
+        (("--exchange", "amq.topic", "--key", "nobody's"), "the broker returns the file: no queue takes the message (312)"),
+    ],
+)
+def test_a_file_that_goes_nowhere_is_refused_before_it_is_sent(start, tmp_path, image, settings, given, told):
+    """queue.query and exchange.query; whether a key has a binding is known when the file is published (file.return)."""
+    broker = start(tmp_path / "data", *settings)
+    done = subprocess.run([*FILE, "send", broker.url, str(image), *given], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 1 and done.stderr.endswith(f"leveret file: {told}\n"), done.stderr
+    if "has no" in told:
+        assert done.stderr.count("\n") == 1, "octets of the file were sent"
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_sent(start, tmp_path, image, settings):

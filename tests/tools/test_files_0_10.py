@@ -148,7 +148,7 @@ class Connection(files_0_10.Connection):
     """A connection without a broker: each step runs one of `steps`, or raises it."""
 
     def __init__(self, *steps):
-        self._stream, self.steps, self.waits = Stream(), list(steps), []
+        self._stream, self.steps, self.waits, self._waits = Stream(), list(steps), [], -1
 
     def step(self, timeout_ms):
         self.waits.append(timeout_ms)
