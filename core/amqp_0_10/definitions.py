@@ -288,6 +288,8 @@ def made_queue(session, name, queue, fields):
     if queue is None and is_owned:
         session.owned.append(made)
         made.outlasts_consumers = True  # "MUST be deleted when the session closes", and not before
+    if alternate and made.auto_delete:
+        made.farewell = lambda queue: broker.jobs.append(Farewell(broker, queue))
     return made
 
 
@@ -343,6 +345,28 @@ def send_on(broker, queue):
         state[layout.STATE_LEFT] -= cost
         broker.discard(queue, queue.pop(), "deleted")
     return True
+
+
+class Farewell:
+    """The end of a queue with auto-delete and an alternate exchange: a job of the broker (`jobs`) until what is ready there is sent on
+    ("orphaned messages MUST be routed to the alternate-exchange"). Another consumer meanwhile keeps the queue."""
+
+    subject = "a queue that goes%s"
+
+    def __init__(self, broker, queue):
+        self.broker = broker
+        self.queue = queue
+
+    def work(self):
+        """Send on some more."""
+        broker, queue = self.broker, self.queue
+        if broker.queues.get(queue.name) is not queue or queue.consumers:
+            return
+        is_coming_back = len(broker.consumers.leaving) > 0 and broker.tables.queues[queue.handle + layout.QUEUE_UNSETTLED] > 0
+        if is_coming_back or not send_on(broker, queue):
+            broker.jobs.append(self)
+        else:
+            broker.topology.drop_queue(queue)
 
 
 def queue_purge(session, fields):

@@ -110,9 +110,11 @@ def end(session):
         owner = queue.owner
         if owner is not session.connection or session.broker.queues.get(queue.name) is not queue:
             continue
-        if queue.auto_delete:
+        if queue.auto_delete and queue.farewell is None:
             session.broker.topology.drop_queue(queue)
-        else:
-            owner.exclusive_queues.remove(queue)
-            queue.owner = None
+            continue
+        owner.exclusive_queues.remove(queue)
+        queue.owner = None
+        if queue.auto_delete:
+            queue.farewell(queue)
     session.owned = []

@@ -225,7 +225,7 @@ class Consumers:
         if queue.is_stream and queue.pages is not None:
             queue.pages.windows.prune()
         if queue.auto_delete and not queue.consumers and not queue.outlasts_consumers:
-            broker.topology.drop_queue(queue)
+            (queue.farewell or broker.topology.drop_queue)(queue)
 
     def end_consumer(self, consumer, has_unsettled=True):
         """Remove a consumer from every list; `has_unsettled` false: no delivery refers to it any more."""

@@ -24,6 +24,7 @@ class Queue:
     operator_policy = None
     pages: "Any" = None  # chunk_index.Paged: its messages that are only in the log; None: it keeps all in memory
     id_in_log = 0  # 0: the log does not know the queue
+    farewell = None  # called with it in place of its removal when it goes by itself (AMQP 0-10: what it holds goes on)
     outlasts_consumers = False  # auto-delete is for its owner's end, not for its last consumer's (an exclusive one of AMQP 0-10)
     prioritised = False  # a consumer has a priority of its own
     single_active = False  # x-single-active-consumer: its first consumer gets all

@@ -310,6 +310,54 @@ def test_what_a_deleted_queue_holds_goes_to_its_alternate_exchange():
     assert came == [b"%d" % number for number in range(90)]
 
 
+def test_what_a_queue_holds_that_goes_by_itself_goes_to_its_alternate_exchange():
+    """queue.declare, alternate-exchange: "or when they are orphaned by queue deletion. When present, rejected or orphaned messages MUST be
+    routed to the alternate-exchange"; auto-delete: "the queue is deleted when all the consumers have finished using it", and an exclusive
+    one with its session. What the session had not accepted is orphaned too."""
+    for exclusive in (False, True):
+        for way in ("cancel", "detach", "lost"):
+            broker = new_broker(arena_size=1 << 18, message_count_max=512, entry_count_max=1024, **ROOM)
+            keeper, peer = ready(broker, b"k"), Peer(broker, name=b"s")
+            keeper.do("queue_declare", queue="rest")
+            keeper.do("exchange_bind", queue="rest", exchange="b")
+            peer.do("queue_declare", queue="goes", alternate_exchange="b", auto_delete=True, exclusive=exclusive)
+            for number in range(90):
+                peer.publish(b"%d" % number, key="goes")
+            peer.subscribe("goes", messages=10, accept=0)
+            assert len(peer.transfers()) == 10
+            if way == "cancel":
+                peer.do("message_cancel", destination="d")
+            if way == "detach" or exclusive:
+                peer.give(control("session_detach", name=b"s"))
+            if way == "lost":
+                peer.connection.finish()
+            for _ in range(20):
+                broker.run()
+            assert "goes" not in broker.queues, (exclusive, way)
+            keeper.subscribe("rest", messages=0xFFFFFFFF)
+            came = []
+            for _ in range(100):
+                broker.run()
+                came += [int(body) for _, body in keeper.transfers()]
+                keeper.connection.tick(broker.now)
+            held = way == "cancel" and not exclusive  # "This does not affect already delivered messages"
+            assert sorted(came) == list(range(10 if held else 0, 90)), (exclusive, way)
+            assert broker.jobs == []
+
+
+def test_a_queue_that_is_used_again_before_it_has_gone_stays():
+    """auto-delete with an alternate exchange: what it holds is sent on in turns."""
+    broker = new_broker(arena_size=1 << 18, message_count_max=512, entry_count_max=1024, **ROOM)
+    peer = ready(broker, b"s")
+    peer.do("queue_declare", queue="goes", alternate_exchange="b", auto_delete=True)
+    peer.publish(b"x", key="goes")
+    peer.subscribe("goes", messages=0)
+    again = command("message_subscribe", queue="goes", destination="d", accept_mode=0, acquire_mode=0)
+    peer.give(command("message_cancel", destination="d") + again)
+    broker.run()
+    assert broker.queues["goes"].message_count() == 1 and broker.jobs == []
+
+
 def test_a_subscription_that_browses_may_be_the_only_one():
     """message.subscribe exclusive: "This prevents other subscribers from subscribing to the queue", whatever they acquire."""
     broker = new_broker(**ROOM)
