@@ -1,10 +1,10 @@
-"""`leveret branches`: prepared branches of distributed transactions (AMQP 0-10, class dtx) whose transaction manager does not come back.
+"""`leveret branches`: branches of distributed transactions (AMQP 0-10, class dtx) whose transaction manager does not come back.
 
     leveret branches list [--of URL]
     leveret branches commit|rollback [--of URL] XID
 
-A decision is heuristic: the broker tells it to whoever asks for the branch later, until the manager says forget. Exit status 1: the broker
-did not do it.
+A decision about a prepared branch is heuristic: the broker tells it to whoever asks for the branch later, until the manager says forget. An
+active one can be rolled back. Exit status 1: the broker did not do it.
 """
 
 import sys
@@ -18,9 +18,9 @@ def add_arguments(parser):
     """The subcommand's arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in (
-        ("list", "show the branches that are prepared, or decided and not forgotten"),
+        ("list", "show the branches that are active, prepared, or decided and not forgotten"),
         ("commit", "let all of a prepared branch take effect, without its transaction manager"),
-        ("rollback", "let nothing of a prepared branch take effect, without its transaction manager"),
+        ("rollback", "let nothing of a prepared or active branch take effect, without its transaction manager"),
     ):
         action = actions.add_parser(name, help=text)
         action.add_argument("--of", dest="url", default=manage.URL_DEFAULT, metavar="URL", help=manage.URL_HELP)
@@ -30,7 +30,7 @@ def add_arguments(parser):
 
 def line_of(branch):
     """One line for a branch."""
-    state = branch["state"] if branch["state"] == "prepared" else f"decided: {branch['outcome']}"
+    state = branch["state"] + (f": {branch['outcome']}" if branch["outcome"] else "")
     return f"{branch['xid']}  {state}, user {branch['user']}, {branch['published']} to publish, {branch['consumed']} consumed"
 
 

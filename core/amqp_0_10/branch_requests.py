@@ -1,8 +1,9 @@
 """Management requests about branches of distributed transactions, for operators whose transaction manager does not come back. They are
 among those of core/management/requests.py from a broker's first branch on.
 
-    branches                                    those that are prepared or decided: xid, state, user, counts
-    decide-branch {"xid", "outcome"}            a heuristic decision, "commit" or "rollback", about a prepared one (administrator)
+    branches                                    all of them: xid, state, user, counts
+    decide-branch {"xid", "outcome"}            a heuristic decision, "commit" or "rollback", about a prepared one; "rollback" of an
+                                                active one (administrator)
 
 An xid is format:global id:branch id, the ids in hexadecimal digits.
 """
@@ -34,12 +35,10 @@ def all_of(broker):
 
 
 def tell(broker, request):
-    """The branches that are prepared or decided, as many as an answer has room for."""
+    """The branches, as many as an answer has room for."""
     there, rows = all_of(broker), []
     room = broker.limits.management_size_max - 256
     for branch in [] if there is None else list(there.by_xid.values()):
-        if branch.state == "active":
-            continue
         row = {"xid": xid_text(branch.xid), "state": branch.state, "outcome": WORDS.get(branch.outcome, ""), "user": branch.user.name}
         row["published"], row["consumed"] = there.counts(branch)
         room -= len(json_text(row)) + 2

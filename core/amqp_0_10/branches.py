@@ -33,6 +33,7 @@ PREPARED = OWN[1]  # the name of the queue of prepared messages
 OK, RBROLLBACK, RBTIMEOUT, HEURHAZ, HEURCOM, HEURRB, HEURMIX, RDONLY = range(8)  # xa-status
 KIND = "kept"  # of definitions in the log
 PART = "amqp_0_10.branches"
+SHARE = const(2)  # part of the records of sessions that branches may take, which outlive who began them
 BRANCH_SIZE = const(4)  # places of transaction_count_max that a branch takes beside what is kept in it
 BROUGHT_MAX = const(65536)  # messages of one queue that are read back from the log for what a prepared branch holds
 
@@ -135,9 +136,12 @@ class Branches:
         if self.broker.tables.transactions_left < BRANCH_SIZE:
             branch.check_room()
             raise ProtocolError(RESOURCE_ERROR, "this broker keeps no more branches (transaction_count_max)")
-        handle = self.broker.consumers.open_session()
+        most = self.broker.limits.channel_count_max
+        handle = self.broker.consumers.open_session() if len(self.by_xid) < most // SHARE else None
         if handle is None:
-            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions and branches at most" % self.broker.limits.channel_count_max)
+            raise ProtocolError(
+                RESOURCE_ERROR, "this broker holds %d sessions and branches at most, %d of them branches" % (most, most // SHARE)
+            )
         branch.handle = handle
         branch.took(BRANCH_SIZE)
         self.by_xid[xid] = branch
@@ -321,9 +325,15 @@ class Branches:
         states.step(branch, BRANCH, self, "decide", branch)
 
     def by_heuristics(self, user, xid, commits):
-        """An operator commits a prepared branch, or rolls it back: true when that is done, false: there is no room for it now. Raises
-        not-found where there is no such branch."""
+        """An operator commits a prepared branch, or rolls it back: true when that is done, false: there is no room for it now. One that is
+        not prepared is rolled back as by its time-out, and forgotten where no session works in it. Raises not-found where there is no such
+        branch."""
         branch = self.by_xid.get(xid)
+        if branch is not None and branch.state == "active" and branch.sender is None and not commits:
+            self.doom(branch, RBROLLBACK)
+            if not branch.associated and not branch.suspended:
+                self.forget(branch)
+            return True
         if branch is None or branch.state != "prepared":
             raise ProtocolError(NOT_FOUND, "there is no prepared branch of this xid")
         if branch.sender is not None:

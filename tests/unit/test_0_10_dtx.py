@@ -477,6 +477,47 @@ def test_operators_see_branches_and_decide():
     assert counts(broker) == 1
 
 
+def test_operators_end_branches_that_were_never_prepared():
+    """dtx.set-timeout: "Once set, this timeout value is effective until this command is reinvoked": a peer that has gone may have left
+    any."""
+    broker, peer = ready()
+    peer.publish(b"old")
+    peer.subscribe(accept=0)
+    peer.transfers()
+    peer.do("message_cancel", destination="d")
+    for xid in (X, Y):
+        start(peer, xid)
+        peer.do("dtx_set_timeout", xid=xid, timeout=0xFFFFFFFF)
+        peer.publish(b"new")
+        if xid == X:
+            peer.do("message_accept", transfers=[(0, 0)])
+            assert ask(peer, "dtx_end", xid=X) == OK
+    tell, decide = (broker.beyond.requests[name][0] for name in ("branches", "decide-branch"))
+    rows = json.loads(tell(broker, {}))["branches"]
+    assert [(row["state"], row["published"], row["consumed"]) for row in rows] == [("active", 1, 1), ("active", 1, 0)]
+    guest = broker.access.users["guest"]
+    for row in rows:
+        assert refused(lambda row=row: decide(broker, {"user": guest, "xid": row["xid"], "outcome": "commit"})) is ProtocolError
+        assert json.loads(decide(broker, {"user": guest, "xid": row["xid"], "outcome": "rollback"}))["ok"]
+    broker.run()
+    assert [branch.doom for branch in broker.beyond.branches.by_xid.values()] == [RBROLLBACK]  # the session works in it yet
+    assert ask(peer, "dtx_end", xid=Y) == RBROLLBACK and ask(peer, "dtx_rollback", xid=Y) == OK
+    assert broker.beyond.branches.by_xid == {} and counts(broker) == 1
+
+
+def test_branches_leave_places_for_sessions():
+    """A branch outlives who began it: those of one user could keep every other out."""
+    broker, peer = ready(new_broker(channel_count_max=16, transaction_count_max=256))
+    for number in range(8):
+        xid = {"format": 1, "global_id": b"%d" % number, "branch_id": b""}
+        start(peer, xid)
+        assert ask(peer, "dtx_end", xid=xid) == OK
+    peer.do("dtx_start", xid=X)
+    ((error, text),) = [(fields["error_code"], fields["description"]) for name, fields, *_ in peer.all() if name == "execution_exception"]
+    assert error == 506 and "8 of them branches" in text
+    Peer(broker, name=b"another")
+
+
 def test_clients_do_not_reach_the_queue_of_prepared_messages():
     broker = prepared(MemoryStore())
     peer = Peer(broker, name=b"thief")
