@@ -35,12 +35,11 @@ UNTIL = 4
 
 
 class Fragments:
-    """The message under way in a session: `header` is its header segment. `resume_id`: of one that goes on where it was interrupted, until
-    what was kept of it is in the arena."""
+    """The message under way in a session. `resume_id`: of one that goes on where it was interrupted, until what was kept of it is in the
+    arena."""
 
-    def __init__(self, header, resume_id=None):
+    def __init__(self, resume_id=None):
         self.way: "Any" = None  # (destination, accept-mode) of its transfers
-        self.header = header
         self.resume_id = resume_id
         self.ids = Ranges()  # of its transfers on this session
         self.is_last = False
@@ -53,7 +52,7 @@ def start(session, header, named):
     header = without_fragment(header)
     if transfer.begin_message(session, header, named, None) is False:
         return False
-    session.fragments = Fragments(header)
+    session.fragments = Fragments()
     session.fragments.way = way_of(session.fields)
     session.taker = mapping.taker_of(session, "message_transfer")
     return True
@@ -95,7 +94,7 @@ def header(session, payload, is_last):
     if is_last and not is_ready(session):
         return False
     under_way.is_last = fragment["last"]
-    session.header = payload
+    session.header = payload and transfer.IN_ARENA
     session.wants = frame.BODY
     if is_last:
         end(session)
@@ -129,7 +128,7 @@ def is_ready(session):
     if not incoming.append(half[OCTETS], 0, len(half[OCTETS])):
         return False
     halves.rows.remove(half)
-    under_way.header, under_way.resume_id = half[HEADER], None
+    under_way.resume_id = None
     return True
 
 
@@ -188,12 +187,13 @@ def keep(session):
     incoming, tables = session.incoming, session.broker.tables
     if incoming.message == layout.NONE:
         return
-    header = session.header if session.fragments is None else session.fragments.header
+    header_size = tables.messages[incoming.message + layout.MESSAGE_PROPERTIES]
+    header = tables.octets(incoming.message, tables.properties_at(incoming.message), header_size)
     delivery = properties.facts(header, 0, len(header), True).get(properties.DELIVERY) or {}
     if not delivery.get("resume_id"):
         return
     size = tables.messages[incoming.message + layout.MESSAGE_BODY] - (incoming.body_left or 0)
-    start = tables.properties_at(incoming.message) + tables.messages[incoming.message + layout.MESSAGE_PROPERTIES]
+    start = tables.properties_at(incoming.message) + header_size
     most, asked = session.broker.limits.session_timeout_s, delivery.get("resume_ttl")
     until = session.broker.uptime_s + (most if asked is None else min(most, -(-asked // 1000)))
     if size:
@@ -212,5 +212,5 @@ def resume(session, fields):
     half = halves_of(session.broker).get(session.connection.user.name, resume_id)
     if half is None:
         return 0
-    session.fragments = Fragments(b"", resume_id)
+    session.fragments = Fragments(resume_id)
     return len(half[OCTETS])

@@ -8,12 +8,14 @@ from ..errors import COMMAND_INVALID, FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FR
 from ..memory import layout, serial
 from ..outcomes import NO_ROOM, NOT_YET, TAKEN
 from ..parts import needed, part
+from ..shim import const
 from . import commands, dtx, frame, moving, numbers, replay, sessions, structs, subscription, transfer
 from .conditions import ILLEGAL_STATE, SessionError, error_code
 from .moving import come_back, fail, lose  # noqa: F401 - actions of states.SESSION
 from .ranges import ascending, overlaps
 from .spec_0_10 import DETACHES
 
+HEAD_FREE = const(256)  # octets of a command or header segment that are not counted beside those of other sessions
 # Commands with a header and a body, or that publish: the file whose TAKERS takes them.
 _TAKERS = {"file_stage": "file_class", "file_publish": "file_class", "stream_publish": "stream_class"}
 _OURS = ("file_return", "stream_return", "stream_deliver")  # commands with a content that a broker alone sends
@@ -163,11 +165,23 @@ def command(session, flags, type_, octets, at, end):
     if len(payload) > (limits.argument_size_max if type_ == frame.COMMAND else limits.properties_size_max):
         raise SessionError(RESOURCE_ERROR, "a command or header segment of more than %d octets" % (len(payload) - 1))
     is_last = bool(flags & frame.LAST_SEGMENT)
+    if len(payload) > HEAD_FREE and not (whole and is_last):
+        check_heads(session, len(payload))
     if whole and (begun(session, payload, is_last) if type_ == frame.COMMAND else session.taker.header(session, payload, is_last)) is False:
         return False
     session.part = b"" if whole else payload
     session.goes_on = not whole
     return True
+
+
+def check_heads(session, size):
+    """Raise resource-error when command and header segments of a connection whose messages have not begun are larger than one message's
+    may be: `size` octets of this session's and those of its others."""
+    limits = session.broker.limits
+    most = limits.argument_size_max + limits.properties_size_max
+    others = [len(each.part) + len(each.header) for each in session.session.attached.values() if each is not session]
+    if size + sum(others) > most:
+        raise SessionError(RESOURCE_ERROR, "command and header segments of more than %d octets in the sessions of a connection" % most)
 
 
 def pass_over(session, flags, octets, at, end):

@@ -19,6 +19,7 @@ if False:  # for the type checker alone
 
 FRAMES_A_TURN = const(64)  # that are taken before others have their turn
 FRAME_MAX = const(65535)  # what the size of a frame can say
+CONTROL = const(64)  # octets of a control that has begun and is not whole, beside its own
 
 
 class Protocol(Sending):
@@ -131,8 +132,11 @@ class Protocol(Sending):
         if (before is None) != bool(flags & frame.FIRST_FRAME) or flags & frame.ONLY_SEGMENT != frame.ONLY_SEGMENT:
             raise ProtocolError(FRAME_ERROR, "a control's frame with flags 0x%02x on channel %d" % (flags, channel))
         payload = (before or b"") + bytes(octets[at:end])
-        if len(payload) > self.broker.limits.argument_size_max or len(self.controls) > self.channel_max:
-            raise ProtocolError(RESOURCE_ERROR, "a control of more than %d octets" % self.broker.limits.argument_size_max, True)
+        size = len(payload)
+        if not whole:
+            size += sum([len(self.controls[each]) + CONTROL for each in self.controls if each != channel])
+        if size > self.broker.limits.argument_size_max:
+            raise ProtocolError(RESOURCE_ERROR, "a control of more than %d octets, or several" % self.broker.limits.argument_size_max, True)
         if not whole and not flags & frame.LAST_FRAME:
             self.controls[channel] = payload
             return True

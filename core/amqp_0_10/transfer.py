@@ -12,6 +12,7 @@ from . import frame, mapping, properties
 from .conditions import ILLEGAL_ARGUMENT, SessionError
 from .hot_row import EXPLICIT, NOT_ACQUIRED
 
+IN_ARENA = b"-"  # in the place of a header segment whose message has begun
 REJECTED_IMMEDIATE = 2  # reject-code of message.reject
 
 
@@ -39,8 +40,10 @@ def header(session, payload, is_last):
 def body(session, octets, at, end_, whole):
     """A frame of the body; `whole`: its last. False: there is no room for it now."""
     incoming = session.incoming
-    if incoming.message == layout.NONE and start(session, session.header, end_ - at if whole else None) is False:
-        return False
+    if incoming.message == layout.NONE:
+        if start(session, session.header, end_ - at if whole else None) is False:
+            return False
+        session.header = IN_ARENA
     if end_ > at and not incoming.append(octets, at, end_ - at):
         return False
     session.wants = frame.BODY
