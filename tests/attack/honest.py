@@ -19,6 +19,7 @@ import pika
 
 QUEUE, STREAM, PIKA_QUEUE, EXCHANGE, READER = "honest.work", "honest.stream", "honest.pika", "honest.exchange", "honest.reader"
 LINKS = "honest.links"  # the queue of those that speak AMQP 1.0
+SESSIONS = "honest.sessions"  # of those that speak AMQP 0-10
 USER = "honest"
 PASSWORD = "secret"
 WINDOW = 50
@@ -492,9 +493,10 @@ class Honest:
         self.state = state
         self.say = say
         self.connect_s_max = connect_s_max
-        import honest_1_0  # which is made of this module
+        import honest_0_10  # which are made of this module
+        import honest_1_0
 
-        self.ledgers = {name: Ledger(name, self.tell) for name in (QUEUE, STREAM, PIKA_QUEUE, LINKS)}
+        self.ledgers = {name: Ledger(name, self.tell) for name in (QUEUE, STREAM, PIKA_QUEUE, LINKS, SESSIONS)}
         self.clients = [
             Publisher("publisher of " + QUEUE, self, self.ledgers[QUEUE], QUEUE, 60),
             Consumer("consumer of " + QUEUE, self, self.ledgers[QUEUE], QUEUE),
@@ -504,6 +506,7 @@ class Honest:
             PikaConsumer("pika consumer", self, self.ledgers[PIKA_QUEUE]),
             Echo("echo", self),
             *honest_1_0.clients(self),
+            *honest_0_10.clients(self),
         ]
         self.waits = []
 

@@ -46,7 +46,7 @@ class Keeper:
     def declare(self):
         """The honest clients' queues."""
         client = wire.RawClient("127.0.0.1", self.watch.port, timeout_s=60).open(user="honest", password=PASSWORD)
-        for name in (honest.QUEUE, honest.PIKA_QUEUE, honest.LINKS):
+        for name in (honest.QUEUE, honest.PIKA_QUEUE, honest.LINKS, honest.SESSIONS):
             client.declare_queue(name, durable=True)
         client.declare_queue(honest.STREAM, durable=True, arguments={"x-queue-type": "stream", "x-stream-hold": honest.READER})
         client.call("exchange.declare-ok", 1, "exchange.declare", exchange=honest.EXCHANGE, type="topic", durable=True)

@@ -4,7 +4,7 @@ import collections
 import importlib
 import random
 
-FILES = ("connections", "frames", "messages", "memory", "cpu", "access", "1_0", "links")
+FILES = ("connections", "frames", "messages", "memory", "cpu", "access", "1_0", "links", "0_10", "sessions")
 LANES = 4  # attackers at a time
 SECONDS = (2.0, 6.0)  # of one attack
 CALM_S = 2.0  # before the first attacker

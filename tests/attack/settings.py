@@ -39,6 +39,7 @@ transaction_count_max = 8192
 offset_count_max = 512
 identity_count_max = 16384
 login_address_max = 256
+session_timeout_s = 8
 """
 RIGHTS = "^(mallory.*|amq\\\\..*)$"
 USERS = (

@@ -5,12 +5,14 @@ seconds, or for ever. The floods move whole buffers and decode nothing. `python 
 was measured.
 """
 
+import select
 import socket
 import statistics
 import threading
 import time
 
 import pytest
+import wire_0_10
 from amqp_wire import Closed, encode_properties, method, publish
 
 WORST_MS = 1500
@@ -96,14 +98,14 @@ def consume(client, queue, channel=1, **given):
     client.call("basic.consume-ok", channel, "basic.consume", queue=queue, no_ack=True, **given)
 
 
-def round_trip(publisher, consumer, queue):
+def round_trip(publish_one, consumer, queue):
     """A function: publish to the quiet queue, and wait for the body among whatever else comes."""
     count = [0]
 
     def action():
         count[0] += 1
         mark = b"<quiet message %d>" % count[0]
-        publisher.publish("", queue, mark)
+        publish_one("", queue, mark)
         seen = b""
         while mark not in seen:
             seen = seen[-len(mark) :] + consumer.socket.recv(1 << 18)
@@ -123,7 +125,7 @@ def test_publishers_that_never_pause_do_not_keep_a_quiet_connection_waiting(conn
         each.__enter__()
     try:
         wait_for_turns(busy, 1)
-        judge(broker, "%d publishers that never pause" % FLOODS, round_trip(quiet, quiet, name))
+        judge(broker, "%d publishers that never pause" % FLOODS, round_trip(quiet.publish, quiet, name))
         wait_for_turns(busy, max(each.turns for each in busy) // 10 + 2)
     finally:
         for each in busy:
@@ -159,7 +161,7 @@ def test_a_long_queue_does_not_keep_a_short_one_waiting(connect, broker, name):
     consume(quiet, name)
     reader.send(method(1, "basic.consume", queue=long_queue, no_ack=True))
     with Busy(reader, draining) as busy:
-        judge(broker, "beside a queue of 60,000", round_trip(quiet, quiet, name))
+        judge(broker, "beside a queue of 60,000", round_trip(quiet.publish, quiet, name))
         wait_for_turns((busy,), 1)
     for queue in (long_queue, name):
         quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
@@ -176,7 +178,7 @@ def test_a_busy_channel_does_not_keep_a_quiet_one_waiting(connect, broker, name,
     consume(both, name, 2)
     both.send(method(1, "basic.consume", queue=busy_queue, no_ack=True))
     with Busy(filler, flooding(publish(1, "", busy_queue, b"x" * size) * (2000 if size < 1000 else 10))):
-        judge(broker, "beside a channel with %d octets a message" % size, round_trip(publisher, both, name))
+        judge(broker, "beside a channel with %d octets a message" % size, round_trip(publisher.publish, both, name))
     for queue in (busy_queue, name):
         publisher.call("queue.delete-ok", 1, "queue.delete", queue=queue)
 
@@ -212,7 +214,59 @@ def test_a_filter_that_looks_through_a_long_stream_does_not_keep_others_waiting(
 
     looker.call("basic.qos-ok", 1, "basic.qos", prefetch_count=100)
     with Busy(looker, look) as busy:
-        judge(broker, "beside a filter over 60,000", round_trip(quiet, quiet, name))
+        judge(broker, "beside a filter over 60,000", round_trip(quiet.publish, quiet, name))
         wait_for_turns((busy,), 1)
     for queue in (stream, name):
+        quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
+
+
+def exchanging(octets):
+    """Sends `octets` over and over, and reads and forgets what comes meanwhile."""
+
+    def turn(client):
+        left = memoryview(octets)
+        while left:
+            readable, writable, _ = select.select([client.socket], [client.socket], [], 20)
+            if readable:
+                client.socket.recv(1 << 18)
+            if writable:
+                left = left[client.socket.send(left, socket.MSG_DONTWAIT) :]
+
+    return turn
+
+
+def test_busy_peers_of_amqp_0_10_do_not_keep_a_quiet_one_waiting(connect, broker, name):
+    """Floods of transfers, of sets with many ranges, of queries with their results, beside one message at a time of either family."""
+    if broker.kind == "rabbitmq":
+        pytest.skip("RabbitMQ does not speak AMQP 0-10")
+
+    def peer():
+        return wire_0_10.Wire(broker.host, broker.port, PATIENCE_S).open("guest", "guest").attach(b"%d" % time.monotonic_ns())
+
+    quiet, quiet_0_10, busy_queue, other = connect(timeout_s=PATIENCE_S), peer(), name + ".busy", name + ".other"
+    quiet.declare_queue(busy_queue, arguments={"x-max-length": 100})
+    quiet.declare_queue(name)
+    quiet.declare_queue(other)
+    consume(quiet, name)
+    quiet_0_10.subscribe(other, accept_mode=1)
+    ranges = [(each, each) for each in range(2**31 - 1100, 2**31 - 100, 2)]
+    floods = (
+        flooding(wire_0_10.transfer(0, b"x" * 32, busy_queue, accept_mode=1) * 2000),
+        exchanging(wire_0_10.transfer(0, b"x" * 32, busy_queue) * 500),
+        exchanging(wire_0_10.control(0, "session.gap", commands=ranges) * 20),
+        exchanging((wire_0_10.command(0, "queue.query", queue=busy_queue) + wire_0_10.command(0, "execution.sync", True)) * 200),
+    )
+    busy = [Busy(peer(), flood) for flood in floods]
+    for each in busy:
+        each.__enter__()
+    try:
+        wait_for_turns(busy, 1)
+        judge(broker, "0-9-1 beside busy peers of 0-10", round_trip(quiet.publish, quiet, name))
+        judge(broker, "0-10 beside busy peers of 0-10", round_trip(lambda exchange, *given: quiet_0_10.publish(*given), quiet_0_10, other))
+        wait_for_turns(busy, 3)
+    finally:
+        for each in busy:
+            each.__exit__()
+    quiet_0_10.socket.close()
+    for queue in (busy_queue, name, other):
         quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
