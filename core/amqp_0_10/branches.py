@@ -33,7 +33,7 @@ PREPARED = OWN[1]  # the name of the queue of prepared messages
 OK, RBROLLBACK, RBTIMEOUT, HEURHAZ, HEURCOM, HEURRB, HEURMIX, RDONLY = range(8)  # xa-status
 KIND = "kept"  # of definitions in the log
 PART = "amqp_0_10.branches"
-SHARE = const(2)  # part of the records of sessions that branches may take, which outlive who began them
+SHARE = const(4)  # part of the records of sessions that branches leave free, as they outlive who began them
 BRANCH_SIZE = const(4)  # places of transaction_count_max that a branch takes beside what is kept in it
 BROUGHT_MAX = const(65536)  # messages of one queue that are read back from the log for what a prepared branch holds
 
@@ -136,12 +136,15 @@ class Branches:
         if self.broker.tables.transactions_left < BRANCH_SIZE:
             branch.check_room()
             raise ProtocolError(RESOURCE_ERROR, "this broker keeps no more branches (transaction_count_max)")
-        most = self.broker.limits.channel_count_max
-        handle = self.broker.consumers.open_session() if len(self.by_xid) < most // SHARE else None
-        if handle is None:
+        places = self.broker.limits.channel_count_max
+        most = places - places // SHARE
+        if len(self.by_xid) >= most:
             raise ProtocolError(
-                RESOURCE_ERROR, "this broker holds %d sessions and branches at most, %d of them branches" % (most, most // SHARE)
+                RESOURCE_ERROR, "this broker keeps %d branches at most (channel_count_max, less what it leaves for sessions)" % most
             )
+        handle = self.broker.consumers.open_session()
+        if handle is None:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d sessions and branches at most" % places)
         branch.handle = handle
         branch.took(BRANCH_SIZE)
         self.by_xid[xid] = branch

@@ -508,13 +508,13 @@ def test_operators_end_branches_that_were_never_prepared():
 def test_branches_leave_places_for_sessions():
     """A branch outlives who began it: those of one user could keep every other out."""
     broker, peer = ready(new_broker(channel_count_max=16, transaction_count_max=256))
-    for number in range(8):
+    for number in range(12):
         xid = {"format": 1, "global_id": b"%d" % number, "branch_id": b""}
         start(peer, xid)
         assert ask(peer, "dtx_end", xid=xid) == OK
     peer.do("dtx_start", xid=X)
     ((error, text),) = [(fields["error_code"], fields["description"]) for name, fields, *_ in peer.all() if name == "execution_exception"]
-    assert error == 506 and "8 of them branches" in text
+    assert error == 506 and "keeps 12 branches at most" in text
     Peer(broker, name=b"another")
 
 
