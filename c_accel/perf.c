@@ -111,6 +111,28 @@ static void content_ended(leveret_perf *p, uint64_t now)
         count_latency(p->latency, p->sent_at, now);
 }
 
+/* The header of a content with a body of `size` octets. */
+static void content_begins(leveret_perf *p, uint64_t size, uint64_t now)
+{
+    p->body_left = size;
+    p->body_begun = 0;
+    if (size == 0)
+        content_ended(p, now);
+}
+
+/* A body frame's payload, no longer than what is left of the content. */
+static void body(leveret_perf *p, const uint8_t *at, uint32_t size, uint64_t now)
+{
+    if (!p->body_begun && size >= 8) {
+        p->sent_at = number64(at);
+        p->body_begun = 1;
+    }
+    p->octets += size;
+    p->body_left -= size;
+    if (p->body_left == 0 && size)
+        content_ended(p, now);
+}
+
 /* A method frame's payload: true when it was a delivery, a message that was asked for or a confirm. */
 static int method(leveret_perf *p, const uint8_t *at, uint32_t size, uint64_t now)
 {
@@ -148,24 +170,65 @@ int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start,
             break;
         }
         if (frame[0] == 2 && size >= 14) {
-            p->body_left = number64(payload + 4);
-            p->body_begun = 0;
-            if (p->body_left == 0)
-                content_ended(p, now);
+            content_begins(p, number64(payload + 4), now);
         } else if (frame[0] == 3 && size <= p->body_left) {
-            if (!p->body_begun && size >= 8) {
-                p->sent_at = number64(payload);
-                p->body_begun = 1;
-            }
-            p->octets += size;
-            p->body_left -= size;
-            if (p->body_left == 0 && size)
-                content_ended(p, now);
+            body(p, payload, size, now);
         } else if (frame[0] != 1 || !method(p, payload, size, now)) {
             *other = 1;
             break;
         }
         start += (int32_t)size + 8;
+    }
+    return start;
+}
+
+/* The drafts of 2005 */
+
+/* A frame's payload that is a jms.deliver, a content header or a piece of a body; `class_octets`: of a class id, a method id and a weight. */
+static int frame_of_draft(leveret_perf *p, int type, const uint8_t *at, uint32_t size, uint32_t class_octets, uint64_t now)
+{
+    uint32_t tag_at = class_octets == 1 ? 4 : 6; /* behind two reserved octets; behind two octets of each id, and the consumer's tag */
+    if (type == 1 && size >= tag_at + 8 && at[class_octets - 1] == 7 && at[2 * class_octets - 1] == (class_octets == 1 ? 6 : 7)) {
+        p->tag = number64(at + tag_at);
+        return 1;
+    }
+    if (type == 2 && size >= 2 * class_octets + 8) {
+        content_begins(p, number64(at + 2 * class_octets), now);
+        return 1;
+    }
+    if (type != 3 || size > p->body_left)
+        return 0;
+    body(p, at, size, now);
+    return 1;
+}
+
+int32_t leveret_perf_scan_draft(leveret_perf *p, int32_t is_0_9a5, const uint8_t *octets, int32_t start, int32_t end, uint64_t now,
+                                int32_t *other)
+{
+    *other = 0;
+    while (end - start >= (is_0_9a5 ? 4 : 8)) {
+        const uint8_t *frame = octets + start;
+        int meta = is_0_9a5 && frame[0] == 9; /* the extended header of 0.9a5 behind it */
+        uint32_t lead = meta ? 16 : is_0_9a5 ? 4 : 8;
+        if (end - start < (int32_t)lead)
+            break;
+        uint64_t size = meta ? number64(frame + 8) : is_0_9a5 ? ((uint64_t)frame[2] << 8 | frame[3]) : (uint64_t)number32(frame + 4) + 1;
+        if (size == 0 || size > 0x7FFFFF00u) { /* it counts the end octet */
+            *other = -1;
+            break;
+        }
+        if ((int64_t)end - start < (int64_t)size + lead)
+            break;
+        const uint8_t *payload = frame + lead;
+        if (payload[size - 1] != 0xCE) {
+            *other = -1;
+            break;
+        }
+        if (!frame_of_draft(p, frame[meta ? 4 : 0], payload, (uint32_t)size - 1, is_0_9a5 ? 1 : 2, now)) {
+            *other = 1;
+            break;
+        }
+        start += (int32_t)(size + lead);
     }
     return start;
 }

@@ -39,6 +39,10 @@ int32_t leveret_perf_fill(leveret_perf *p, const uint8_t *octets, const int32_t 
  * delivery, content nor confirm; (*other = -1) at octets that are no frame. */
 int32_t leveret_perf_scan(leveret_perf *p, const uint8_t *octets, int32_t start, int32_t end, uint64_t now, int32_t *other);
 
+/* The same for frames of a draft of 2005: 0.9a5, or 0.9r1; jms.deliver and contents. */
+int32_t leveret_perf_scan_draft(leveret_perf *p, int32_t is_0_9a5, const uint8_t *octets, int32_t start, int32_t end, uint64_t now,
+                                int32_t *other);
+
 /* What is published over AMQP 1.0: message k is the transfers of octets[begins[k]:begins[k + 1]]. */
 typedef struct {
     const uint8_t *octets;

@@ -1,23 +1,21 @@
 """Publishers and consumers of `leveret perf` that speak a draft of 2005: perf_worker_older.py's, with the draft's frames.
 
-C fills buffers with publishes here too; deliveries are read in Python, in a few microseconds each. Headers that are doubles are left out:
-no table of a draft has any.
+Headers that are doubles are left out: no table of a draft has any.
 """
 
 import time
 from typing import Any
 
-from leveret.core.amqp_0_9.client.draft_wire import BODY, HEADER, METHOD, Wire9a5, Wire9r1
+from leveret.core.amqp_0_9.client.draft_wire import BODY, METHOD, Wire9a5, Wire9r1
 from leveret.core.errors import ProtocolError
 from leveret.ports.client import connect
 from leveret.ports.url_older import read_url_older
 from leveret.tools import perf_worker
-from leveret.tools.perf_worker import ID_DIGITS, messages
+from leveret.tools.perf_worker import ID_DIGITS, Failed, lib, messages
 from leveret.tools.perf_worker_older import Committing, TemplatesOlder
 
 WIRES = {"0.9a5": Wire9a5(), "0.9r1": Wire9r1()}
 JMS = 7
-DELIVER = {"0.9a5": (7 << 16 | 6, 4), "0.9r1": (7 << 16 | 7, 6)}  # jms.deliver, and where its payload has the delivery tag
 
 
 def publish_octets(wire, ticket, frame_size_max, exchange, key, body, given):
@@ -54,64 +52,24 @@ class Reading(perf_worker.Side):
     wire: Any
 
     def scan(self, at):
-        """Read whole frames from `at` on, in Python: where it stopped."""
-        self.other[0] = 0
+        """As of 0-9-1, by the draft's frames."""
+        is_0_9a5 = int(self.wire.version == "0.9a5")
+        return lib.leveret_perf_scan_draft(self.perf, is_0_9a5, self.address, at, self.end, time.monotonic_ns(), self.other)
+
+    def other_frame(self, at):
+        """Take the frame at `at`, which is neither delivery nor content: where it ends. Raises Failed."""
         try:
-            while True:
-                head = self.wire.head(self.view, at, self.end)
-                if head is None or head[3] >= self.end:
-                    return at
-                kind, _, start, stop = head
-                if self.octets[stop] != 0xCE:
-                    self.other[0] = -1
-                    return at
-                self.count_payload(kind, start, stop)
-                at = stop + 1
-        except ProtocolError:
-            self.other[0] = -1
-            return at
-
-    def count_payload(self, kind, start, stop):
-        """The payload of a frame."""
-        perf = self.perf
-        if kind == METHOD:
-            self.take_method(start, stop)
-        elif kind == HEADER:
-            perf.body_left = self.wire.read_header(self.view, start, stop)[2]
-            perf.body_begun = 0
-            if perf.body_left == 0:
-                perf.received += 1
-        elif kind == BODY and start < stop:
-            if not perf.body_begun and stop - start >= 8:
-                perf.sent_at = int.from_bytes(self.octets[start : start + 8], "big")
-                perf.body_begun = 1
-            perf.octets += stop - start
-            perf.body_left -= stop - start
-            if perf.body_left == 0:
-                perf.received += 1
-                if perf.stamped and perf.body_begun:
-                    perf.latency[place_of((time.monotonic_ns() - perf.sent_at) // 1000)] += 1
-
-    def take_method(self, start, stop):
-        """A method frame's payload."""
-        code, tag_at = DELIVER[self.wire.version]
-        if self.wire.code(self.octets, start) == code:
-            self.perf.tag = int.from_bytes(self.octets[start + tag_at : start + tag_at + 8], "big")
-            return
-        row = [row for row in self.wire.spec.METHODS if row[0] == self.wire.code(self.octets, start)][0]
-        self.answered(row[1], self.wire.arguments(row, self.view, start + 4, stop))
+            kind, _, start, stop = self.wire.head(self.view, at, self.end)
+            if kind == METHOD:
+                row = [row for row in self.wire.spec.METHODS if row[0] == self.wire.code(self.octets, start)][0]
+                self.answered(row[1], self.wire.arguments(row, self.view, start + 4, stop))
+        except ProtocolError as error:
+            raise Failed("the broker sent a frame that cannot be: %s" % error.text) from None
+        return stop + 1
 
     def encode(self, name, number, *arguments):
         """The frame of a method."""
         return self.wire.method(name, number, arguments)
-
-
-def place_of(micros):
-    """The bin of a latency, as in c_accel/perf.c."""
-    if micros < 32:
-        return max(micros, 0)
-    shift = micros.bit_length() - 6
-    return min((shift + 1) * 32 + (micros >> shift) - 32, 1023)
 
 
 class PublisherOfDraft(Reading, Committing):
