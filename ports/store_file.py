@@ -199,12 +199,16 @@ class FileStore:
             self.note_durable(number)
             return
         self.with_reserve(os.fdatasync, self.file)
-        self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
-        self.unsynced = 0
+        self.has_synced()
         if self.fresh:
             self.sync_directory()
             self.note_durable(number)
             self.fresh = False
+
+    def has_synced(self) -> None:
+        """The octets of the open file are durable."""
+        self.medium_octets += (self.unsynced + PAGE - 1) // PAGE * PAGE + PAGE  # the last page is written again, and the file's size
+        self.unsynced = 0
 
     def note_durable(self, number: int) -> None:
         """A segment is durable: note it."""

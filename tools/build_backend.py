@@ -25,7 +25,7 @@ prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_edit
 prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
 
 # Each with the headers that say what Python calls.
-MODULES = {"hot": ("hot.h", "amqp_0_9.h", "amqp_0_9_drafts.h", "amqp_0_10.h", "amqp_1_0.h"), "perf": ("perf.h",)}
+MODULES = {"hot": ("hot.h", "amqp_0_9.h", "amqp_0_9_drafts.h", "amqp_0_10.h", "amqp_1_0.h", "disk.h"), "perf": ("perf.h",)}
 CFFI = "cffi==2.1.1"
 WITH_WHEELS = ("x86_64", "AMD64", "i686", "aarch64", "arm64", "ARM64", "ppc64le", "s390x")  # of cffi, on PyPI; pyproject.toml has them too
 

@@ -6,6 +6,7 @@ An option of the command line goes before the file's. Whatever is wrong is one s
 import errno
 import os
 
+from leveret import c_accel
 from leveret.core.errors import ProtocolError
 from leveret.core.log.journal import BATCH, EACH, NONE
 from leveret.core.log.segments import OtherLog
@@ -129,7 +130,7 @@ class Data:
         """Bring back what the directory holds and log into it from now on: (store, report). Raises DataFailed, with nothing changed."""
         store = None
         try:
-            store = ThreadedFileStore(self.directory)
+            store = store_class()(self.directory)
             size_max = self.disk_max - self.reserve()
             report = make_durable(broker, store, self.sync, self.batch_ms, self.batch_octets, self.segment_size, size_max)
             store.keep_reserve(self.reserve())
@@ -151,6 +152,15 @@ class Data:
 
         lost = open_contents(broker, False)
         return "; " + lost if lost else ""
+
+
+def store_class():
+    """The class of the store: its syncs are done beside the loop, in C where there is C."""
+    if not c_accel.is_chosen():
+        return ThreadedFileStore
+    from leveret.c_accel.disk import DiskStore  # here: there is no C module on some machines
+
+    return DiskStore
 
 
 def told_of_files(store):
