@@ -16,6 +16,7 @@ synced before the end. What --definitions leaves out is said, one sentence each;
 in it stand in for the guest that a broker without users has.
 """
 
+import gc
 import os
 import resource
 import signal
@@ -459,6 +460,12 @@ class Server:
 LOG = OperatorLog(sys.stderr, JOURNALD if reads_journal(sys.stderr, os.environ) else TEXT)
 
 
+def spare_the_start():
+    """What the start has made stays to the end: Python's collector need not look at it again, which takes it milliseconds of one step."""
+    gc.collect()
+    gc.freeze()
+
+
 def say(sentence, level=INFO):
     """For people; standard output is for the ready lines."""
     LOG.say(sentence, level)
@@ -516,6 +523,7 @@ def run(options):
         urls = [server.listen(place) for place in addresses]
         for sentence in config.remarks(options.config):
             say(sentence)
+        spare_the_start()
         for url in urls:  # when all of them are open: who waits for the first may stop at the second
             print("ready " + url, flush=True)
         if server.http is not None:

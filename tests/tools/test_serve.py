@@ -277,3 +277,11 @@ def test_the_start_says_which_form_of_the_hot_functions_is_used(serve, variable,
     connection.close()
     status, _, errors, _ = server.end()
     assert status == 0 and said in errors, errors
+
+
+def test_the_collector_of_python_leaves_alone_what_the_start_has_made():
+    """It would look at all of it in one step of the loop, whenever many connections have come."""
+    program = "import gc; from leveret.tools import serve; serve.spare_the_start(); print(gc.get_freeze_count(), len(gc.get_objects()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    frozen, left = map(int, done.stdout.split())
+    assert frozen > 100 * left, done.stderr
