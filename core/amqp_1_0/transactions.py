@@ -260,7 +260,7 @@ class Coordinator(IncomingLink):
         id_ = fields["txn-id"]
         work = self.works.get(id_) if isinstance(id_, bytes) else None
         if work is None:
-            raise unknown(id_, Rejected)
+            raise unknown(self.session, id_, Rejected)
         for link in self.session.links.values():
             if link.posting() is work:
                 raise LinkError(ROLLED_BACK, "a discharge while a delivery of the transaction is half sent (section 4.4.1)")
@@ -354,9 +354,18 @@ def request_of(octets):
     raise Rejected(INVALID_FIELD, "a message to a coordinator is an amqp-value of declare or discharge (section 4.2)")
 
 
-def unknown(id_, kind):
-    """The error for a txn-id that no transaction of the session has."""
-    return kind(UNKNOWN_ID, "%s is the txn-id of no transaction of this session" % composites.shown(id_))
+def unknown(session, id_, kind):
+    """The error for a txn-id that a session, or its control link, has no transaction for. Its sentence says where the transaction was
+    declared, when that is elsewhere on the connection: there alone it can be used (section 4.5.7)."""
+    shown = composites.shown(id_)
+    for each in session.session.sessions():
+        work = each.works.get(id_) if isinstance(id_, bytes) else None
+        if work is not None and not work.is_over:
+            if each is session:
+                return kind(UNKNOWN_ID, "transaction %s was declared over another control link: discharge it over that one" % shown)
+            words = "transaction %s was declared in the session on channel %d: use and discharge it in that session"
+            return kind(UNKNOWN_ID, words % (shown, each.number))
+    return kind(UNKNOWN_ID, "%s is the txn-id of no transaction of this session" % shown)
 
 
 def work_of(session, state, kind):
@@ -364,7 +373,7 @@ def work_of(session, state, kind):
     id_ = state["txn-id"]
     work = session.works.get(id_) if isinstance(id_, bytes) else None
     if work is None or work.is_over:
-        raise unknown(id_, kind)
+        raise unknown(session, id_, kind)
     return work
 
 
@@ -377,7 +386,7 @@ def post(link, delivery):
     incoming, broker, work = link.incoming, link.broker, delivery.work
     error = None
     if work.is_over:
-        error = unknown(work.id, Rejected)
+        error = unknown(link.session, work.id, Rejected)
     elif link.needs_queue and not broker.route(incoming.exchange, incoming.key(), incoming.message):
         error = UNROUTABLE
     if error is None:

@@ -155,6 +155,35 @@ def test_a_controller_whose_source_does_not_take_rejected_is_detached():
             assert state[0] == "rejected" and state[1]["error"]["condition"] == "amqp:transaction:unknown-id"
 
 
+def test_a_transaction_of_another_control_link_or_session_is_refused_with_where_it_can_be_used():
+    """Section 4.5.8, unknown-id; 4.5.7: without amqp:multi-ssns-per-txn a transaction stays within its session."""
+    peer, queue = new()
+    id_ = peer.begin_work()
+    peer.attach("txn 2", 8, False, None, target=("coordinator", {}))
+    peer.expect("flow")
+    peer.transfer(8, VALUE + composites.write("discharge", {"txn-id": id_, "fail": False}))
+    error = peer.heard()[1]["error"]
+    assert error["condition"] == "amqp:transaction:unknown-id"
+    assert "was declared over another control link: discharge it over that one" in error["description"]
+    peer.begin(1)
+    peer.attach("txn 3", 9, False, None, 1, target=("coordinator", {}))
+    peer.expect("flow")
+    octets = VALUE + composites.write("discharge", {"txn-id": id_, "fail": False})
+    peer.give(performative("transfer", 1, octets, handle=9, delivery_id=0, delivery_tag=b"0"))
+    error = peer.heard()[1]["error"]
+    assert error["condition"] == "amqp:transaction:unknown-id"
+    assert "was declared in the session on channel 0: use and discharge it in that session" in error["description"]
+    peer.attach("out 1", 0, False, "/queues/q", 1)
+    peer.expect("flow")
+    peer.give(performative("transfer", 1, data(b"x"), handle=0, delivery_id=1, delivery_tag=b"1", state=in_work(id_)))
+    condition, text = error_in(peer.frames(), "detach")
+    assert condition == "amqp:transaction:unknown-id" and "in the session on channel 0" in text
+    assert peer.post(id_, b"a")[0] == "transactional-state" and peer.discharge(id_) == ("accepted", {})
+    assert queue.message_count() == 1
+    error = peer.discharge(id_)[1]["error"]
+    assert "is the txn-id of no transaction of this session" in error["description"]
+
+
 def test_other_sections_of_a_message_to_a_coordinator_are_ignored():
     """Section 4.2: "Other standard message sections such as the header section SHOULD be ignored."""
     peer, _ = new()
