@@ -51,15 +51,15 @@ else:
 
 
 def connect(url: str, timeout_ms: int = 10000, **options: "Any") -> "Connection":
-    """A Connection to the broker at `url`, a URL of ports/url.py (amqp://, amqps://) or serial:///dev/ttyX?baud=115200.
+    """A Connection to the broker at `url`, a URL of ports/url.py (amqp://, amqps://) or serial://user:password@/dev/ttyX?baud=115200.
 
     `options` go to core's Client (receive_size, heartbeat_s, confirm_window ...). Raises ConnectFailed, LoginRefused or ValueError.
     """
     if url.startswith("serial://"):
-        from .serial_line import connect_serial
+        from .serial_line import connect_serial, read_serial_url
 
-        device, _, baud = url[9:].partition("?baud=")
-        return connect_serial(device, int(baud or 115200), timeout_ms, **options)
+        device, baud, login = read_serial_url(url)
+        return connect_serial(device, baud, timeout_ms, **dict(login, **options))
     place = read_url(url)
     connection = Connection
     if type(place) is not Url:

@@ -22,7 +22,9 @@ from ..core.serial_link.window import GRAIN_COUNT_MAX, WINDOW_SIZES
 from ..core.shim import elapsed
 from .client import SIZES, ClientError, ConnectFailed, Connection, ConnectionLost, Timeout
 from .clock import now_ms
+from .url import LOGIN_SIZE_MAX, unquote
 
+BAUD = 115200  # where a URL says nothing
 BITS = 10  # of an octet on the line: a start and a stop bit with it
 WINDOW_SIZE = 16384  # octets, at most; half of them where a line is slow
 PAYLOAD_SIZE = 1024
@@ -367,6 +369,29 @@ class SerialConnection(Connection):
         while self._link.is_open and elapsed(now_ms(), started) < GOODBYE_MS:
             self._move(STEP_MS_MAX)
         self._write()
+
+
+def read_serial_url(url: str) -> tuple[str, int, dict[str, str]]:
+    """The device, its speed in baud, and the log-in arguments of core's Client, of a client's URL. Raises ValueError with a sentence.
+
+        serial://user:password@/dev/ttyX?baud=115200
+
+    Left out: guest, guest, 115200. User and password are percent-encoded as those of ports/url.py; a / in them is %2F.
+    """
+    whole, _, query = url[len("serial://") :].partition("?")
+    login, slash, path = whole.partition("/")
+    user, _, password = login[:-1].partition(":") if login else ("guest", "", "guest")
+    if not path or login[-1:] not in ("", "@"):
+        raise ValueError(
+            "a serial line is serial:///dev/ttyX, or serial://USER:PASSWORD@/dev/ttyX with / as %2F and @ as %40 in its log-in"
+        )
+    name, _, text = query.partition("=")
+    if query and (name != "baud" or not (text.isascii() and text.isdigit())):
+        raise ValueError("behind the ? of a client's serial line there is baud=NUMBER and nothing else")
+    user, password = unquote(user), unquote(password)
+    if len(user) + len(password) > LOGIN_SIZE_MAX:
+        raise ValueError("user and password have %d characters together at most" % LOGIN_SIZE_MAX)
+    return slash + path, int(text or BAUD), {"user": user, "password": password}
 
 
 def connect_serial(device: str, baud: int, timeout_ms: int = 10000, **options: Any) -> SerialConnection:

@@ -9,6 +9,7 @@ user from the certificate. The client always checks the certificate. A URL with 
 one with `protocol=0-10` by url_0_10.py, one with another `protocol=0...` by url_older.py.
 """
 
+LOGIN_SIZE_MAX = 400  # characters of user and password together
 TLS_KEYS = ("ca", "cert", "key", "name", "auth")
 
 
@@ -104,8 +105,8 @@ def read_url(url: str) -> Url:
     asked = _query(query, secure)
     tls = {"ca": asked.get("ca"), "cert": asked.get("cert"), "key": asked.get("key"), "name": asked.get("name") or host} if secure else None
     user, password, virtual_host = unquote(user), unquote(password), unquote(path) or "/"
-    if len(user) + len(password) > 400 or len(virtual_host.encode("utf-8")) > 255:
-        raise ValueError("user and password have 400 characters together at most, the virtual host has 255 octets")
+    if len(user) + len(password) > LOGIN_SIZE_MAX or len(virtual_host.encode("utf-8")) > 255:
+        raise ValueError("user and password have %d characters together at most, the virtual host has 255 octets" % LOGIN_SIZE_MAX)
     return Url(host, _port(port or ("5671" if secure else "5672")), user, password, virtual_host, tls, "auth" in asked)
 
 

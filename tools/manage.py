@@ -14,7 +14,8 @@ from leveret.ports.sockets import name_of
 
 URL_DEFAULT = "amqp://guest:guest@127.0.0.1:5672/"
 URL_HELP = (
-    f"the broker's URL with the user's name and password (default {URL_DEFAULT}), amqps://... with TLS, or serial:///dev/ttyX?baud=115200"
+    f"the broker's URL with the user's name and password (default {URL_DEFAULT}), amqps://... with TLS, or "
+    "serial://USER:PASSWORD@/dev/ttyX?baud=115200"
 )
 KEY = "amq.leveret.management"
 REPLY_TO = "amq.rabbitmq.reply-to"

@@ -20,7 +20,7 @@ from noisy_cable import noisy_cable
 
 from leveret.ports.client import ConnectFailed
 from leveret.ports.clock import now_ms
-from leveret.ports.serial_line import LineFailed, SerialListener, SerialStream, connect_serial, new_link
+from leveret.ports.serial_line import LineFailed, SerialListener, SerialStream, connect_serial, new_link, read_serial_url
 from leveret.ports.tcp import Loop
 
 FORTH = random.Random(1).randbytes(30000)
@@ -233,3 +233,24 @@ def test_a_client_says_what_is_wrong_with_its_line():
     SerialStream(os.ttyname(slave), 115200).close()  # it was given back
     os.close(slave)
     os.close(master)
+
+
+def test_a_clients_url_of_a_serial_line():
+    guest = {"user": "guest", "password": "guest"}
+    assert read_serial_url("serial:///dev/ttyX") == ("/dev/ttyX", 115200, guest)
+    assert read_serial_url("serial:///dev/serial/by-id/usb-a:b@c?baud=9600") == ("/dev/serial/by-id/usb-a:b@c", 9600, guest)
+    assert read_serial_url("serial://u%40:p%2F%3F:@/dev/ttyX?baud=9600") == ("/dev/ttyX", 9600, {"user": "u@", "password": "p/?:"})
+    assert read_serial_url("serial://u@/dev/ttyX")[2] == {"user": "u", "password": ""}
+    for bad, words in (
+        ("ttyX", "a serial line is"),
+        ("host/dev/ttyX", "a serial line is"),
+        ("/", "a serial line is"),
+        ("u:p/q@/dev/ttyX", "a serial line is"),
+        ("u:%4@/dev/ttyX", "two hexadecimal digits"),
+        ("/dev/ttyX?baud=fast", "baud=NUMBER"),
+        ("/dev/ttyX?baud=\u0661", "baud=NUMBER"),
+        ("/dev/ttyX?speed=9600", "baud=NUMBER"),
+        ("u:%s@/dev/ttyX" % ("p" * 400), "400 characters"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_serial_url("serial://" + bad)

@@ -136,6 +136,24 @@ def test_status_over_a_serial_line(serve):  # noqa: F811 - a fixture
         cable.close()
 
 
+def test_status_over_a_serial_line_as_a_user(serve, tmp_path):  # noqa: F811 - a fixture
+    """RFC 3986 section 3.2.1 (userinfo) and 2.1; a wrong password is connection.close 403 for a client that has authentication_failure_close."""
+    path = tmp_path / "users.toml"
+    path.write_text('[[user]]\nname = "w/x"\npassword = "p@s/ é:%"\ntags = ["monitoring"]\nconfigure = ".*"\nwrite = ".*"\nread = ".*"\n')
+    cable = Cable()
+    try:
+        serve("--listen", f"serial://{cable.ends[0]}?baud=115200", "--config", str(path))
+        place = f"{cable.ends[1]}?baud=115200"
+        status, output, told = command("status", f"serial://w%2Fx:p%40s%2F%20%C3%A9:%25@{place}")
+        assert status == 0 and 'user "w/x" state' in output, told
+        for login in ("w%2Fx:secret@", "secret:p@", ""):
+            status, output, told = command("status", f"serial://{login}{place}")
+            assert (status, output) == (1, "") and told.count("\n") == 1 and "refuses the log-in: 403 " in told, told
+            assert f"serial://{place}" in told and "secret" not in told
+    finally:
+        cable.close()
+
+
 def test_what_goes_wrong_is_one_sentence(serve, tmp_path):  # noqa: F811 - a fixture
     server = serve("--listen", "amqp://127.0.0.1:0")
     wrong = tmp_path / "wrong.json"
