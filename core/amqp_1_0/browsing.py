@@ -71,6 +71,7 @@ class BrowsingLink(Link):
         given["outcomes"] = link_out.SYMBOLS
         given["default-outcome"] = ("released", {})
         self.source, self.target = ("source", given), fields["target"]
+        return self.steal()
 
     def flow(self, fields):
         """The receiver's state (section 2.6.7): with credit it gets the ready messages, now and as time passes."""

@@ -34,6 +34,7 @@ class Link:
     lent = grown = 0  # of that, what bounds.Places lends; of that, what it has lent more
     is_refused = False
     settled: "Any" = False  # deliveries of an outgoing link leave settled
+    stolen: "Any" = ()  # while it is attached: links of its name, role and container, which end when this one can no longer be refused
     is_plain_receiver = False  # its flows are OutgoingLink.flow's
     writes_all = False  # the fields of its transfers, nulls too: for clients of Event Hubs
 
@@ -62,6 +63,7 @@ class Link:
         attach must wait."""
         tables = self.broker.tables
         tables.state[layout.STATE_LEFT] -= tables.engine.effort // ATTACHES_A_TURN
+        key = (self.name, self.role)
         try:
             self.check_name()
             for end in TERMINI:
@@ -73,9 +75,11 @@ class Link:
             if has_more(kept, TERMINI_MAX):
                 raise LinkError(RESOURCE_ERROR, "the source and the target of a link have %d values at most" % TERMINI_MAX)
             self.protocol.places.reserve(self, cost(kept))
-            if not self.steal():
+            there = self.of_container()
+            if self.is_leaving(there):
                 return self.protocol.go_on_later()
-            if self.open(fields) is False:
+            self.stolen = [each.links[key] for each in there if key in each.links]
+            if not self.open(fields):
                 return False
             self.recover(fields)
         except ProtocolError as error:
@@ -83,7 +87,7 @@ class Link:
                 raise
             self.refuse(fields, error)
             return True
-        self.protocol.links[(self.name, self.role)] = self
+        self.protocol.links[key] = self
         journal = self.broker.journal
         if journal is not None:  # what was made for it, and what became of its deliveries, stays so
             needs = journal.promise() if fields["unsettled"] else journal.defined()
@@ -93,7 +97,9 @@ class Link:
         return True
 
     def open(self, fields):
-        """Make the link's node and consumer; raises ProtocolError where that fails. False: it cannot be made now."""
+        """Make the link's node and consumer; raises ProtocolError where that fails. False: it cannot be made now. When nothing is left that
+        refuses the link, and before it takes what only one link can have, it calls `steal`."""
+        return self.steal()
 
     def must_wait(self, node):
         """True when the attach would make a node and the broker can make none now: a commit is under way in queues whose room was checked
@@ -116,20 +122,28 @@ class Link:
         if len(self.protocol.links) >= limits.channel_max:
             raise LinkError(RESOURCE_ERROR, "this broker takes %d links of a connection" % limits.channel_max)
 
+    def is_leaving(self, there):
+        """True while an earlier link of this one's name and role has not given back all it held. `there`: connections as of_container."""
+        return len([1 for each in there for link in each.leaving if (link.name, link.role) == (self.name, self.role)]) > 0
+
+    def of_container(self):
+        """The connections (protocol.py) of this link's user and container, its own among them: a name is of one link there (2.6.1)."""
+        own, user = self.protocol, self.protocol.connection.user
+        sessions = [each.session for each in self.broker.connections if each.user is user]
+        return [
+            each
+            for each in sessions
+            if each is own or isinstance(each, type(own)) and own.container_id and each.container_id == own.container_id
+        ]
+
     def steal(self):
-        """Detach the link that has this one's name, role and container (section 2.6.1). False: that link has not given back all it held."""
-        container, user = self.protocol.container_id, self.protocol.connection.user
-        gone = True
-        for connection in self.broker.connections:
-            protocol = connection.session
-            if connection.user is user and isinstance(protocol, type(self.protocol)) and protocol.container_id == container:
-                other = protocol.links.get((self.name, self.role))
-                if other is not None and (container or protocol is self.protocol):
-                    other.step("error", STOLEN, "another link of the name '%s' was attached" % self.name[:80])
-                    protocol.flush()
-                for each in protocol.leaving:
-                    gone = gone and (each.name, each.role) != (self.name, self.role)
-        return gone
+        """Detach `stolen`, for this link takes their place (section 2.6.1: "the second attach succeeds and the first attach MUST then be
+        closed"). False: they have not given back all they held, and this attach is to be processed again."""
+        stolen, self.stolen = self.stolen, ()
+        for link in stolen:
+            link.step("error", STOLEN, "another link of the name '%s' was attached" % self.name[:80])
+            link.protocol.flush()
+        return not stolen or not self.is_leaving(self.of_container()) or self.protocol.go_on_later()
 
     def write_attach(self, given):
         """Write an attach with these fields beside those that every one has."""
@@ -159,6 +173,7 @@ class Link:
         """Answer an attach with one that has no terminus of ours, and a detach (section 2.6.3)."""
         if self.protocol.refused >= REFUSED_MAX:
             raise SessionError(RESOURCE_ERROR, "%d links of the connection were refused and are not detached" % REFUSED_MAX)
+        self.stolen = ()
         self.protocol.places.refuse(self)
         given = {"initial-delivery-count": 0} if self.role else {}
         own = "target" if self.role else "source"  # the peer's terminus goes back, unless it is too large

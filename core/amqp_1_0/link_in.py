@@ -100,17 +100,24 @@ class IncomingLink(Link):
         policy = asked(given)
         given = dict(given)
         given["dynamic-node-properties"] = None  # of a node that is not made for the link (section 3.5.4)
+        made = ""
         if node[0] == addresses.OWN:
-            name, given["address"] = nodes.make_own(self.broker, self.connection, node, self.protocol.container_id, self.name)
-            if name:
-                given["dynamic-node-properties"] = self.protocol.dynamic.add(self, name, policy)
+            made, given["address"] = nodes.make_own(self.broker, self.connection, node, self.protocol.container_id, self.name)
+            if made:
+                given["dynamic-node-properties"] = self.protocol.dynamic.add(self, made, policy)
             node = addresses.target(given["address"])
         self.route = None if node[0] == addresses.TO else nodes.route(self.broker, self.connection, node)
         self.needs_queue = not ("topic" in given["capabilities"] or "temporary-topic" in given["capabilities"])
         no_local.look_for_kept(self.broker)
         self.source, self.target = fields["source"], ("target", given)
         self.second = self.second and may_resume(given, fields["unsettled"])
-        return True
+        if self.second or fields["unsettled"]:
+            termini.of(self.broker).check_place(self)
+        if self.steal():
+            return True
+        if made:
+            nodes.close(self.broker, self.connection, made, True)
+        return False
 
     def attach_fields(self, fields):
         """The fields of our attach: snd-settle-mode as the peer wants it, rcv-settle-mode as it is (section 2.7.3: "the actual value")."""

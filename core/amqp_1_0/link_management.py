@@ -48,6 +48,7 @@ class Requests(IncomingLink):
         """Both termini as the peer has them."""
         self.source, self.target = fields["source"], fields["target"]
         self.protocol.is_paired = self.protocol.is_paired or (fields["properties"] or {}).get(("symbol", "paired")) is True
+        return self.steal()
 
     def recover(self, fields):
         """Nothing: what was asked is asked again."""
@@ -123,6 +124,7 @@ class Responses(Link):
     def open(self, fields):
         """Both termini as the peer has them."""
         self.source, self.target = fields["source"], fields["target"]
+        return self.steal()
 
     def flow(self, fields):
         """The receiver's credit; what it drains is used up behind the responses that wait (section 2.6.7)."""

@@ -86,12 +86,19 @@ class OutgoingLink(Link):
         key = filters.binding_key(given["filter"])
         owner = no_local.owner_of(self.protocol) if filters.wants_no_local(given["filter"]) else None
         terminus = nodes.Terminus(self.protocol.container_id, self.name, given["capabilities"], lasts, key, owner)
+        terminus.replaced = self.replaced()
+        terminus.steal = self.steal
         reading = self.reading = nodes.reading(self.broker, self.protocol.connection, node, terminus)
+        if reading is None:
+            return False
         try:
-            self.subscribe(given, fields["properties"] or {}, owner)
+            is_there = self.subscribe(given, fields["properties"] or {}, owner)
         except ProtocolError:
             self.end_reading()
             raise
+        if not is_there:
+            self.end_reading()
+            return False
         if given["dynamic"] and reading.own:
             given["dynamic-node-properties"] = self.protocol.dynamic.add(self, reading.queue, policy)
         if reading.address is not None:
@@ -103,7 +110,7 @@ class OutgoingLink(Link):
 
     def subscribe(self, given, properties, owner):
         """Make the consumer. `given`: the fields of the source; afterwards those that the broker keeps to. `owner`: the publisher whose
-        messages the consumer does not get, or None."""
+        messages the consumer does not get, or None. False: the link that this one steals from has not given back all it held."""
         broker, reading = self.broker, self.reading
         queue = broker.queues[reading.queue]
         mode = given["distribution-mode"]
@@ -124,19 +131,39 @@ class OutgoingLink(Link):
         no_ack = self.settled and not queue.is_stream
         if self.second and not queue.is_stream:
             self.resuming = part("amqp_1_0.resuming")
-        self.consumer = broker.consumers.subscribe(self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1)
-        broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        wishes: "Any" = needed("queue.wishes", "filters") if taken.tests or is_noted else None
         if is_noted:
             self.protocol.places.reserve(self, broker.limits.message_count_max // 8)
+        asked_for = self.session, reading.queue, self.name, no_ack, reading.exclusive, arguments, 1
+        if self.stolen:
+            broker.consumers.prepare(*asked_for, ending=self.replaced())
+            if not self.steal_from(queue):
+                return False
+        self.consumer = broker.consumers.subscribe(*asked_for)
+        broker.consumers.add_credit(self.consumer, 0)  # it has that which the peer gives, and no window
+        if is_noted:
             noted = local.Noted(broker, queue, owner)
             noted.consumer = self.consumer
             taken.tests.append(noted.fits)
         if taken.tests:
-            needed("queue.wishes", "filters").attach(broker, self.consumer, taken.fits, reading.private)
+            wishes.attach(broker, self.consumer, taken.fits, reading.private)
         given["outcomes"] = [each for each in SYMBOLS if each in given["outcomes"]] or SYMBOLS
         given["default-outcome"] = given["default-outcome"] or ("released", {})
         given["distribution-mode"] = "copy" if queue.is_stream or mode == "copy" else "move"
         given["filter"] = taken.echo or None
+        return True
+
+    def replaced(self):
+        """The consumers of the links that this one steals from."""
+        return [link.consumer for link in self.stolen if link.consumer is not None]
+
+    def steal_from(self, queue):
+        """As `steal`; the queue stays, also where it is to go with its last consumer: that is this link's."""
+        outlasts, queue.outlasts_consumers = queue.outlasts_consumers, True
+        try:
+            return self.steal()
+        finally:
+            queue.outlasts_consumers = outlasts
 
     def end_reading(self):
         """Delete the queue and bindings made for a link that the broker then refused."""

@@ -37,6 +37,12 @@ class Terminus:
         self.durable = durable
         self.key = key
         self.owner = owner
+        self.replaced: "list" = []  # consumers that end as this one begins, and the function that ends them; false: not yet (Link.steal)
+        self.steal = lambda: True
+
+    def is_in_use(self, queue):
+        """True when others than those that end read a queue."""
+        return len([each for each in queue.consumers if each not in self.replaced]) > 0
 
 
 class Reading:
@@ -140,7 +146,8 @@ def own_name(broker, container, link):
 
 
 def reading(broker, connection, node, terminus):
-    """The Reading of a source: its queue, made and bound where it has to be. Raises ProtocolError."""
+    """The Reading of a source: its queue, made and bound where it has to be. Raises ProtocolError. None: the link that has
+    it and is stolen has not given back all it held."""
     kind, name, key = node
     if kind == OWN:
         made, address = make_own(broker, connection, node, terminus.container, terminus.link)
@@ -187,9 +194,12 @@ def subscribed(broker, connection, exchange, key, address, terminus):
     there = broker.queues.get(queue)
     owner = None if shared or not isinstance(terminus.owner, str) else terminus.owner
     if there is not None and (bindings_of(there) != [(exchange, key)] or there.arguments.get(no_local.ARGUMENT) != owner):
-        if there.consumers:
+        if terminus.is_in_use(there):
             raise ProtocolError(RESOURCE_LOCKED, "the subscription '%s' is to another topic, and in use" % terminus.link)
-        broker.topology.drop_queue(broker.topology.queue(queue, connection))
+        if there.consumers and not terminus.steal():
+            return None
+        if queue in broker.queues:
+            broker.topology.drop_queue(broker.topology.queue(queue, connection))
         there = None
     if there is None:
         arguments = {} if owner is None else {no_local.ARGUMENT: owner}
@@ -225,7 +235,7 @@ def found_again(broker, connection, terminus):
             NOT_FOUND, "a source without an address: there is no subscription '%s' of '%s'" % (terminus.link, terminus.container)
         )
     check(broker, connection.user, READ, "queue", queue)
-    if there.consumers and "shared" not in shared and "global" not in shared:
+    if terminus.is_in_use(there) and "shared" not in shared and "global" not in shared:
         raise ProtocolError(RESOURCE_LOCKED, "the subscription '%s' is in use" % terminus.link)
     made = Reading(queue, "")
     for exchange, key in bindings_of(there):

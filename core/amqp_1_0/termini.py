@@ -106,26 +106,30 @@ class Termini:
 
     # Links
 
-    def attach(self, link, fields, target):
-        """The target of a link that attaches, with the deliveries that its sender has not settled; None: the target is not to be kept.
-
-        `fields`: of the attach; `target`: the target's. Raises LinkError where there is no place for another, and for that of another user.
-        """
-        key = link.protocol.container_id, link.name
+    def check_place(self, link):
+        """Raise LinkError where a link that attaches cannot have its target: there is no place for another, or it is another user's."""
         self.sweep()
-        there: "Any" = self.targets.get(key)
+        there: "Any" = self.targets.get((link.protocol.container_id, link.name))
         if there is not None and there.user != link.connection.user.name:
             if there.user in self.broker.access.users:
                 raise LinkError(RESOURCE_LOCKED, "the target of link '%s' of this container is another user's" % link.name[:80])
             self.forget(there)
             there = None
+        most = self.broker.limits.target_count_max
+        if there is None and link.second and len(self.targets) >= most:
+            raise LinkError(RESOURCE_ERROR, "this broker keeps what is unsettled of %d links, and that is the most" % most)
+
+    def attach(self, link, fields, target):
+        """The target of a link that attaches, with the deliveries that its sender has not settled; None: the target is not to be kept.
+
+        `fields`: of the attach; `target`: the target's. `check_place` has not refused the link.
+        """
+        key = link.protocol.container_id, link.name
+        there: "Any" = self.targets.get(key)
         durable = target["durable"] if self.broker.journal is not None else 0
         if there is None:
             if not link.second:
                 return None
-            most = self.broker.limits.target_count_max
-            if len(self.targets) >= most:
-                raise LinkError(RESOURCE_ERROR, "this broker keeps what is unsettled of %d links, and that is the most" % most)
             there = Target(key[0], key[1], link.connection.user.name, durable, None, 0)
             self.targets[key] = there
         if not there.is_as(target):

@@ -216,6 +216,7 @@ class Coordinator(IncomingLink):
         if fields["source"] is not None:
             self.outcomes = fields["source"][1]["outcomes"]
         self.source, self.target = fields["source"], ("coordinator", {"capabilities": CAPABILITIES})
+        return self.steal()
 
     def recover(self, fields):
         """Nothing: its messages are asked for again."""

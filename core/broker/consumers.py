@@ -150,27 +150,13 @@ class Consumers:
 
     def subscribe(self, channel, name, tag, no_ack, exclusive, arguments, prefetch):
         """A consumer of a queue (section 1.8.3.3). `prefetch`: most unsettled deliveries, 0: no limit."""
-        broker = self.broker
-        queue = broker.topology.queue(name, channel.connection)
-        if tag in channel.consumers:
-            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
-        if queue.exclusive_consumer or (exclusive and queue.consumers):
-            raise ProtocolError(ACCESS_REFUSED, broker.topology.called("queue", name) + " in exclusive use")
-        subject = broker.topology.called("queue", queue.name)
-        check_rows(CONSUMER_ARGUMENTS, subject, arguments)
-        if "x-stream-offset" in arguments and not queue.is_stream:
-            invalid(subject, "x-stream-offset", "it is no stream")
+        broker, tables = self.broker, self.tables
+        consumer = self.prepare(channel, name, tag, no_ack, exclusive, arguments, prefetch)
+        queue = consumer.queue
         self.end_unclaimed(queue)
-        tables = self.tables
-        if tables.consumer_pool[2] < 1:
-            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % broker.limits.consumer_count_max)
-        queue.may_be_read(subject, max(tables.channels[channel.handle + layout.CHANNEL_PREFETCH], 0))
         for each in arguments:
             if not each.startswith("x-stream-") and each not in [row[0] for row in CONSUMER_ARGUMENTS]:
                 broker.topology.log_unknown("consumer", each)
-        consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
-        if queue.is_stream:
-            needed("stream.subscription", "streams").begin(broker, consumer, queue, arguments, prefetch)
         handle = hot.allocate(tables.consumers, tables.consumer_pool, 0, layout.CONSUMER_WIDTH)
         consumer.handle = handle
         tables.consumers[handle + layout.CONSUMER_QUEUE] = queue.handle
@@ -191,6 +177,27 @@ class Consumers:
             self.end_consumer(consumer)
             raise
         broker.activate(queue)
+        return consumer
+
+    def prepare(self, channel, name, tag, no_ack, exclusive, arguments, prefetch, ending=()):
+        """The consumer that `subscribe` is to make, in no list yet. Raises what `subscribe` raises, with the consumers
+        `ending` gone."""
+        broker, tables = self.broker, self.tables
+        queue = broker.topology.queue(name, channel.connection)
+        if tag in channel.consumers and channel.consumers[tag] not in ending:
+            raise ProtocolError(NOT_ALLOWED, "attempt to reuse consumer tag '%s'" % tag)
+        if (exclusive or queue.exclusive_consumer) and [each for each in queue.consumers if each not in ending]:
+            raise ProtocolError(ACCESS_REFUSED, broker.topology.called("queue", name) + " in exclusive use")
+        subject = broker.topology.called("queue", queue.name)
+        check_rows(CONSUMER_ARGUMENTS, subject, arguments)
+        if "x-stream-offset" in arguments and not queue.is_stream:
+            invalid(subject, "x-stream-offset", "it is no stream")
+        if tables.consumer_pool[2] + len(ending) < 1:
+            raise ProtocolError(RESOURCE_ERROR, "this broker holds %d consumers at most" % broker.limits.consumer_count_max)
+        queue.may_be_read(subject, max(tables.channels[channel.handle + layout.CHANNEL_PREFETCH], 0))
+        consumer = Consumer(layout.NONE, tag, queue, channel, no_ack, exclusive)
+        if queue.is_stream:
+            needed("stream.subscription", "streams").begin(broker, consumer, queue, arguments, prefetch)
         return consumer
 
     def end_unclaimed(self, queue):
