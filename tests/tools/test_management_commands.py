@@ -137,7 +137,7 @@ def test_status_over_a_serial_line(serve):  # noqa: F811 - a fixture
 
 
 def test_status_over_a_serial_line_as_a_user(serve, tmp_path):  # noqa: F811 - a fixture
-    """RFC 3986 section 3.2.1 (userinfo) and 2.1; a client with authentication_failure_close gets connection.close 403 for a wrong password."""
+    """RFC 3986 section 3.2.1 (userinfo) and 2.1; a wrong password is connection.close 403 (authentication_failure_close)."""
     path = tmp_path / "users.toml"
     path.write_text('[[user]]\nname = "w/x"\npassword = "p@s/ é:%"\ntags = ["monitoring"]\nconfigure = ".*"\nwrite = ".*"\nread = ".*"\n')
     cable = Cable()
