@@ -144,9 +144,8 @@ else:
     from struct import Struct
 
     def pattern(octets):
-        """A function (octets, start, end) that is true where a regular expression is all of octets[start:end]: for forms of CPython's own,
-        which take a whole value by one call."""
-        return re.compile(octets, re.DOTALL).fullmatch
+        """A regular expression over octets, compiled: for forms of CPython's own, which take a whole value by one call."""
+        return re.compile(octets, re.DOTALL)
 
     def octets(count):
         """`count` octets, all 0, as a writable view; the system gives its pages only when they are touched."""

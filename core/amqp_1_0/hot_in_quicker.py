@@ -28,7 +28,7 @@ _TAG_MAX = 32
 _STRINGS = 0x143D  # places of properties (section 3.2.4) that may be a string, as bits
 _ASCII = bytes(range(128))
 _KNOWN_MAX = 64
-_tests: dict = {}  # section and count of values -> see _usual
+_tests: dict = {}  # count of fields of properties, or _PAIR -> see _is_usual; each takes milliseconds to be made, and there are 15 at most
 _looks: dict = {}  # form of struct -> its function
 _known: dict = {}  # the octets behind a delivery-tag -> 1 settled, 0 not settled, -1 they are not as usual
 
@@ -40,7 +40,8 @@ for _codes, _size in ((range(0x40, 0x45), 1), (range(0x50, 0x56), 2), ((0x70, 0x
 _SCALARS[0x98] = 17
 _SCALARS[0xA0] = 0
 _PROPERTIES, _APPLICATION = 0x5373C0, 0x5374C1  # heads of sections, of up to 255 octets
-_TEXT_MAX, _PAIRS_MAX = 63, 8  # octets of texts, and pairs, in _usual: a pattern takes time to be made
+_TEXT_MAX = 63  # octets of texts in _is_usual: a pattern takes time to be made
+_PAIR = -1
 _IDENTITIES = {0x53: 2, 0x80: 9, 0x98: 17, 0x44: 1}
 _WHOLES = {0x43: 1, 0x52: 2, 0x70: 5}
 
@@ -283,7 +284,7 @@ def body_of(state, link, source, at, end):
         if head == _PROPERTIES or head == _APPLICATION:
             behind = at + 5 + size
             code = head >> 8 & 255
-            if last < code and behind + 5 <= end and _usual(code << 8 | source[at + 5])(source, at + 6, behind):
+            if last < code and behind + 5 <= end and _is_usual(code, source[at + 5], source, at + 6, behind):
                 at = behind
                 last = code
                 continue
@@ -342,23 +343,24 @@ _FIELDS = (
 )  # of section 3.2.4, in order
 _SCALAR = rb"[\x40-\x44]|[\x50-\x55].|[\x60\x61]..|[\x70\x71].{4}|[\x80-\x83].{8}|\x98.{16}"
 _VALUE = b"(?:" + b"|".join([_STRING, _SYMBOL, _BINARY, _SCALAR]) + b")"
-_NONE = b"(?!)"  # what matches nothing
 
 
-def _usual(kind):
-    """The test of source[at:end] that has fields of properties or pairs of application-properties (`kind`: the section's code, and how many
-    values, in eight bits) which properties_end or application_end takes: texts are ASCII, keys differ. It is true of none that these do
-    not take, and not of all that they take: of none with a long text."""
-    if kind not in _tests:
-        count = kind & 255
-        octets = _NONE
-        if kind >> 8 == 0x73 and count <= len(_FIELDS):
-            octets = b"".join(_FIELDS[:count])
-        elif kind >> 8 == 0x74 and count <= 2 * _PAIRS_MAX and not count & 1:
-            keys = [b"|".join([rb"\%d" % key for key in range(1, number)]) for number in range(1, count // 2 + 1)]
-            octets = b"".join([rb"\xa1(?!" + (other or _NONE) + b")(" + _STRING[4:] + b")" + _VALUE for other in keys])
-        _tests[kind] = pattern(octets)
-    return _tests[kind]
+def _is_usual(code, count, source, at, end):
+    """Whether source[at:end] has `count` fields of properties (`code` 0x73), or values of application-properties (0x74), which
+    properties_end or application_end takes: texts are ASCII, keys differ. It is true of none that these do not take, and not of all that
+    they take: of none with a long text."""
+    if code == 0x73:
+        if count > len(_FIELDS):
+            return False
+        if count not in _tests:
+            _tests[count] = pattern(b"".join(_FIELDS[:count])).fullmatch
+        return _tests[count](source, at, end)
+    if code != 0x74 or count & 1 or count > 2 * KEYS_MAX:
+        return False
+    if _PAIR not in _tests:
+        _tests[_PAIR] = pattern(rb"\xa1(" + _STRING[4:] + b")" + _VALUE + b"|.").findall
+    keys = _tests[_PAIR](source, at, end)  # each with its size in front; b"" for an octet that belongs to no pair
+    return 2 * len(keys) == count and len(set(keys)) == len(keys) and b"" not in keys
 
 
 def _settled(octets):

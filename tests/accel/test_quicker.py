@@ -318,3 +318,12 @@ def test_chains_of_blocks_are_the_same_tables_and_octets(plain):
                 rest = state[layout.STATE_CURSOR_BLOCK], state[layout.STATE_CURSOR_OFFSET]
                 found.append((bytes(target), rest))
             assert found[0] == found[1] and found[0][0][2:-1] == octets[at : at + size]
+
+
+def test_expressions_of_sections_are_few(plain):
+    """Each takes milliseconds to be made, while the loop waits: there is one for each count of properties' fields, one for pairs."""
+    quicker = importlib.import_module(hot_in.__name__ + "_quicker")
+    for code in (0x73, 0x74):
+        for count in range(256):
+            quicker._is_usual(code, count, b"\xa1\x01k\x41" * 130, 0, 4 * (count >> 1))
+    assert len(quicker._tests) == len(quicker._FIELDS) + 2
