@@ -1,10 +1,11 @@
 """`leveret board [NAME]`: what a board's memory goes to, by the numbers of boards/<NAME>/board.toml and core/limits.py.
+With `--config FILE`: by those of the configuration that it is to be flashed with.
 
 Without a name: the boards there are. Exit status 1, with a sentence, when the board's limits and code do not fit in its heap.
 It runs nothing on a board.
 """
 
-from . import boards
+from . import boards, flash_settings
 from .usage import UsageError
 
 # The table's lines, and the parts of memory_parts that each takes together; a number that divides is the count of a limit.
@@ -54,10 +55,11 @@ LINES = (
 def add_arguments(parser):
     """The subcommand's arguments."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="a board; without it: the boards there are")
+    parser.add_argument("--config", default="", metavar="FILE", help="count the [limits], [board.store] and [[bridge]] of this file")
 
 
 def lines(board):
-    """The table, line by line, and last whether it fits: (text, True or False)."""
+    """The table, line by line."""
     yield f"{board.name}: {board.description}"
     yield f"  {'heap before anything is imported':44}{board.heap_size:>11,} octets"
     yield f"  {'code ' + FORMS[board.code]:44}{board.code_heap:>11,}"
@@ -68,14 +70,14 @@ def lines(board):
         each = f"   {number} of {size // number:,}" if number else ""
         yield f"  {title:44}{size:>11,}{each}"
     if board.log_heap:
-        yield f"  {'log':44}{board.log_heap:>11,}"
+        each = f"   with {board.batch_heap:,} for a batch ([board.store])" if board.batch_heap else ""
+        yield f"  {'log':44}{board.log_heap:>11,}{each}"
     if board.bridges:
         size = board.bridge_heap + dict(parts)["bridges"]
         yield f"  {'bridges':44}{size:>11,}   {len(board.bridges)} of {size // len(board.bridges):,}"
     if board.line_heap:
         yield f"  {'serial line':44}{board.line_heap:>11,}"
     yield f"  {'stays free':44}{board.free():>11,}   for what is in the making: at least {board.working_heap():,}"
-    yield from lines_of_dialects(board)
 
 
 def lines_of_dialects(board):
@@ -106,9 +108,10 @@ def verdict(board):
     """One sentence, and whether the board's limits fit."""
     short = board.working_heap() - board.free()
     if short > 0:
+        batch = ", or a smaller batch_octets in [board.store]" if board.batch_heap else ""
         return (
             f"It does not fit: {short:,} octets are missing. Smaller limits in boards/{board.name}/board.toml (arena_size, "
-            f"connection_count_max, queue_count_max) or less in its [carries] give them.",
+            f"connection_count_max, queue_count_max) or less in its [carries] give them{batch}.",
             False,
         )
     return "It fits.", True
@@ -121,10 +124,12 @@ def run(options):
             print(f"{name:14}{boards.load(name).description}")
         return 0
     try:
-        board = boards.load(options.name)
+        board = flash_settings.settled(boards.load(options.name), options.config)
     except boards.BoardError as error:
         raise UsageError(str(error)) from None
     for line in lines(board):
+        print(line)
+    for line in () if options.config else lines_of_dialects(board):  # the profile's own
         print(line)
     text, fits = verdict(board)
     print(text)

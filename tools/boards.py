@@ -30,11 +30,13 @@ import os
 import tomllib
 
 from leveret.core.limits import BOARD, Limits
+from leveret.core.log import flat_records
+from leveret.core.log.journal import BATCH
 from leveret.core.memory.micropython_sizes import bridge_held, bridge_memory, line_memory, memory_parts
 from leveret.ports.setting_rows import named, passing
 from leveret.ports.settings import Table
 
-from . import memory
+from . import memory, wear
 from .board_parts import BEHIND, BESIDE, CHOICES, DIALECTS, MEETING, OF_AMQP_0_9, PARTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -51,7 +53,9 @@ SIZES = {
 LINE = (1024, 256)  # window and payload of the firmware's serial line, octets (firmware/line.py)
 BRIDGE = (4096, 32)  # buffer_size and prefetch that a bridge on a board has when it is told nothing else (ports/bridge/settings.py)
 FRAME_OF_0_10 = 4096  # octets that every peer of 0-10 takes in a frame (MIN-MAX-FRAME-SIZE), and a board reads in one piece
-LOG_HEAP = 4096  # octets: the journal, its list of segments, and a record of a large message while it is written
+LOG_HEAP = 4096  # octets: the journal, its lists of segments and of settlements, its store, and the room of a record
+RUNS_HEAP = 4 * (1 + flat_records.RUN_WIDTH * flat_records.RUNS)  # octets: the runs of streams' messages that are noted at a time
+STORE = {"sync": "batch"}  # what a board that keeps messages has when it is told nothing else: [board.store] whose flash lasts for years
 WORKING_HEAP_MIN = 8192  # octets: what must stay free for what is in the making (a declaration, a log-in, an error's text)
 WORKING_HEAP_SHARE = 32  # and at least this part of the heap, as much as is garbage before a collection (firmware/main.py)
 OPTIONAL_PARTS = {  # of memory_parts, where a board may not carry what they stand for: files of it
@@ -132,6 +136,7 @@ class Board:
         else:
             self.limits = Limits(**dict(BOARD, **fields["limits"]))
         self.bridges = [BRIDGE] * (self.limits.bridge_count_max if "bridge" in self.carries["parts"] else 0)
+        self.store = STORE if "log" in self.carries["parts"] else None
 
     def speaking(self, choice):
         """The same Board with other dialects, a name of CHOICES, without what goes with AMQP 0-9-1 alone where that is not one of them, and
@@ -163,8 +168,17 @@ class Board:
 
     @property
     def log_heap(self):
-        """Octets of the log beside its code."""
-        return LOG_HEAP if "log" in self.carries["parts"] else 0
+        """Octets of the log of `store` ([board.store], or None) beside its code."""
+        if self.store is None:
+            return 0
+        return LOG_HEAP + self.batch_heap + (RUNS_HEAP if "streams" in self.carries["parts"] else 0)
+
+    @property
+    def batch_heap(self):
+        """Octets of these for a batch: a record's room has its size (core/recovery/opening.py)."""
+        if self.store is None or self.store.get("sync") != BATCH:
+            return 0
+        return self.store.get("batch_octets", wear.BATCH_OCTETS)
 
     @property
     def line_heap(self):

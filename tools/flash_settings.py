@@ -40,7 +40,6 @@ def wanted(board, options, existing):
     if existing is not None and not options.wifi and not options.config:
         return dict(existing, name=options.name) if options.name else existing
     table = config.read(options.config).get("board", {})
-    board_settings.check(options.config, table, board)
     if options.wifi and board.network != "wifi":
         raise UsageError(f"--wifi: {board.name} has no Wi-Fi")
     settings = {
@@ -148,26 +147,33 @@ def split(place):
     return host, int(port)
 
 
+def settled(board, path):
+    """The Board with the limits, the store and the bridges of a configuration file, "": none. Raises UsageError."""
+    made = copy.copy(board)
+    if path:
+        table = config.read(path)
+        board_settings.check(path, table.get("board", {}), board)
+        made.limits = config.limits_over(path, {name: getattr(board.limits, name) for name in BOARD})
+        made.store = table.get("board", {}).get("store")
+        if board.bridges and config.bridges(path):
+            made.bridges = [
+                (each.get("buffer_size", boards.BRIDGE[0]), each.get("prefetch", boards.BRIDGE[1])) for each in table.get("bridge", [])
+            ]
+    return made
+
+
 def limits(board, path):
     """The differences from core/limits.py's BOARD, with the file's [limits] over the board's own. Raises UsageError."""
-    numbers = {name: getattr(board.limits, name) for name in BOARD}
-    made = board.limits
-    if path:
-        made = config.limits_over(path, numbers)
-        numbers = {name: getattr(made, name) for name in BOARD}
-    tried = copy.copy(board)
-    tried.limits = made
-    if path and board.bridges and config.bridges(path):
-        tried.bridges = [
-            (table.get("buffer_size", boards.BRIDGE[0]), table.get("prefetch", boards.BRIDGE[1]))
-            for table in config.read(path).get("bridge", [])
-        ]
+    tried = settled(board, path)
     if tried.free() < min(tried.working_heap(), board.free()):
         raise UsageError(
-            f"the limits add up to {memory_needed(made) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
+            f"the limits add up to {memory_needed(tried.limits) >> 10} KiB, and {board.name} has {board.heap_size >> 10} KiB "
             f"for them, its code and {tried.working_heap() >> 10} KiB for what is in the making: make them smaller, "
-            "as arena_size in [limits]" + (", or prefetch in [[bridge]]" if tried.bridges else "")
+            "as arena_size in [limits]"
+            + (", or batch_octets in [board.store]" if tried.batch_heap else "")
+            + (", or prefetch in [[bridge]]" if tried.bridges else "")
         )
+    numbers = {name: getattr(tried.limits, name) for name in BOARD}
     return {name: value for name, value in numbers.items() if value != BOARD[name]}
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import flash
 
 from leveret.core.access import passwords
-from leveret.tools import boards, flash_files, flash_settings
+from leveret.tools import boards, cli, flash_files, flash_settings
 from leveret.tools.devtool import pages
 from leveret.tools.usage import UsageError
 
@@ -161,6 +161,27 @@ def test_what_the_boards_page_shows_is_taken(tmp_path):
     )
     assert settings["sensor"]["i2c"][0]["name"] == "celsius"
     assert settings["store"] == {"kind": "folder", "size": 524288, "sync": "batch", "batch_ms": 45000}
+
+
+@pytest.mark.parametrize("sync, batch", [('"batch"', 8192), ('"batch"\nbatch_octets = 65536', 65536), ('"each"', 0), (None, None)])
+def test_the_budget_has_the_batch_of_the_store(tmp_path, capsys, sync, batch):
+    """What a batch gathers is written from one buffer that is there from the start (core/recovery/opening.py)."""
+    path = tmp_path / "gateway.toml"
+    path.write_text("[board.store]\nkind = 'folder'\nsync = " + sync if sync else "[board]\nname = 'x'\n")
+    board = boards.load("pico_w")
+    without = board.free() + board.log_heap
+    tried = flash_settings.settled(board, str(path))
+    assert tried.free() == without - (0 if batch is None else boards.LOG_HEAP + batch)
+    status = cli.main(["board", "pico_w", "--config", str(path)])
+    said = capsys.readouterr().out
+    assert ("with %s for a batch ([board.store])" % "{:,}".format(batch or 1) in said) == bool(batch)
+    if batch == 65536:
+        assert status == 1 and "octets are missing" in said and "a smaller batch_octets in [board.store]" in said
+        with pytest.raises(UsageError, match=r"or batch_octets in \[board.store\]"):
+            flash_settings.wanted(board, options(config=str(path), wifi="home", dry_run=True), None)
+    else:
+        assert status == 0 and said.endswith("It fits.\n")
+        assert flash_settings.wanted(board, options(config=str(path), wifi="home", dry_run=True), None)["limits"]
 
 
 @pytest.mark.parametrize(

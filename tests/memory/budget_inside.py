@@ -109,4 +109,38 @@ def test_17_users():
 
 def test_18_users_held():
     take("users")
+    state.pop("fill")
+
+
+class Sink:
+    """A store that keeps nothing."""
+
+    def numbers(self):
+        return []
+
+    def append(self, number, octets):
+        pass
+
+    def sync(self, number):
+        pass
+
+
+def test_19_broker_that_is_to_keep():
+    if "leveret.core.recovery.opening" in board_profile.MODULES:
+        from leveret.core.broker.broker import Broker
+        from leveret.core.limits import Limits
+
+        state["broker"] = Broker(Limits(**board_profile.LIMITS), b"budget")
+
+
+def test_20_log():
+    begin()
+    if "broker" in state:
+        from leveret.core.recovery.opening import make_durable
+
+        make_durable(state["broker"], Sink(), "batch", 20, board_profile.BATCH, 32768, 262144)
+
+
+def test_21_log_held():
+    take("log")
     print("FIGURES " + json.dumps(figures))
