@@ -210,7 +210,7 @@ def test_a_filter_that_looks_through_a_long_stream_does_not_keep_others_waiting(
             arguments={"x-stream-offset": "first", "x-stream-filter": "mine"},
         )
         time.sleep(0.2)
-        client.call("basic.cancel-ok", 1, "basic.cancel", consumer_tag=tag)
+        client.call("basic.cancel-ok", 1, "basic.cancel", consumer_tag="quiet")
 
     looker.call("basic.qos-ok", 1, "basic.qos", prefetch_count=100)
     with Busy(looker, look) as busy:
@@ -247,7 +247,7 @@ def test_busy_peers_of_amqp_0_10_do_not_keep_a_quiet_one_waiting(connect, broker
     quiet.declare_queue(busy_queue, arguments={"x-max-length": 100})
     quiet.declare_queue(name)
     quiet.declare_queue(other)
-    consume(quiet, name)
+    consume(quiet, name, consumer_tag="quiet")
     quiet_0_10.subscribe(other, accept_mode=1)
     ranges = [(each, each) for each in range(2**31 - 1100, 2**31 - 100, 2)]
     floods = (
@@ -268,5 +268,6 @@ def test_busy_peers_of_amqp_0_10_do_not_keep_a_quiet_one_waiting(connect, broker
         for each in busy:
             each.__exit__()
     quiet_0_10.socket.close()
+    quiet.call("basic.cancel-ok", 1, "basic.cancel", consumer_tag="quiet")
     for queue in (busy_queue, name, other):
         quiet.call("queue.delete-ok", 1, "queue.delete", queue=queue)
