@@ -102,10 +102,13 @@ class Gathered:
         self.alone = 0  # the type of a thing whose type and size the record's head was written over
 
     def empty(self):
-        """Begin the next record."""
+        """Begin the next record: the marks of the one before."""
+        marks = self.marks
+        if marks:
+            self.marks = []
         self.room = self.own
-        self.marks.clear()
         self.size = self.count = self.alone = 0
+        return marks
 
     def make_room(self, size):
         """See that so many octets more have room."""
@@ -372,23 +375,23 @@ class Log:
         self.largest = max(self.largest, segment.size)
         self.trouble = ""
         self.synced = flight.appended
-        for pages, chunk in flight.marks:
-            pages.landed(chunk, self, segment, flight.begin)
-        flight.empty()
+        marks = flight.empty()  # before anything that may raise: what is durable is not written again
         if self.begins:
             self.spare = flight
+        for pages, chunk in marks:
+            pages.landed(chunk, self, segment, flight.begin)
         return True
 
     def crashed(self, error):
         """The records in flight are doubtful: they are written once more, before those appended meanwhile. Returns false."""
         flight, self.flight = self.flight, None
+        self.sequence = (self.sequence - 1) & _MASK
+        self.doubtful = flight.segment
         flight.restore()
         if flight is not self.gathered:
             self.gathered.follow(flight)
             flight.empty()
             self.spare = flight
-        self.sequence = (self.sequence - 1) & _MASK
-        self.doubtful = flight.segment
         self.troubled("the log cannot be written: %r" % (error,))
         return False
 

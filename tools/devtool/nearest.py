@@ -39,7 +39,6 @@ AREAS = (
     ("c_accel/amqp_0_10", ("accel/test_same_0_10", "accel/test_homes", "accel/test_memory")),
     ("c_accel/amqp_1_0", ("accel/test_same_1_0", "accel/test_streams_1_0", "accel/test_converted_1_0", "accel/test_homes")),
     ("c_accel/amqp_0_9", ("accel/test_gets_in_c", "accel/test_large", "accel/test_requests", "accel/test_same", "accel/test_reading")),
-    ("c_accel/shapes", ("accel/test_shapes", "accel/test_neutral")),
     ("c_accel/disk", ("accel/test_disk", "durable/test_thread_store")),
     ("c_accel/", ("accel/test_fan_out", "accel/test_same_1_0", "accel/test_reading", "accel/test_same")),
     ("firmware/", ("board/test_firmware",)),
