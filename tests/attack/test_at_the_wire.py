@@ -8,6 +8,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -25,13 +26,19 @@ from broker_process import BrokerProcess  # noqa: E402 - after the path
 
 PERSISTENT = {"delivery_mode": 2}
 TICKS_S = os.sysconf("SC_CLK_TCK")
-# A module that Python runs before the broker: a disk that takes its time, a clock that a file sets a year ahead.
+# A disk whose syncs take so many seconds: for all of a process, or for its Python alone; a clock that a file sets a year ahead.
 SLOW_DISK = """
+#include <sys/syscall.h>
+#include <unistd.h>
+int fdatasync(int file) { sleep(%d); return (int)syscall(SYS_fdatasync, file); }
+int fsync(int file) { sleep(%d); return (int)syscall(SYS_fsync, file); }
+"""
+SLOW_CALLS = """
 import os, time
 
 def slow(sync):
     def call(*given):
-        time.sleep(%s)
+        time.sleep(%d)
         return sync(*given)
     return call
 
@@ -112,6 +119,17 @@ def before_python(tmp_path, text):
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(text)
     return {"PYTHONPATH": str(folder)}
+
+
+def slow_disk(tmp_path, seconds):
+    """The environment in which each sync takes so many seconds: of Python, and of the C modules, which are there where a compiler is."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return before_python(tmp_path, SLOW_CALLS % seconds)
+    source, library = tmp_path / "slow.c", tmp_path / "slow.so"
+    source.write_text(SLOW_DISK % (seconds, seconds))
+    subprocess.run([compiler, "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source], check=True, timeout=60)
+    return {"LD_PRELOAD": str(library)}
 
 
 def confirmed(peer, exchange, key, body, properties):
@@ -228,7 +246,7 @@ USER = {
 def test_no_answer_of_management_comes_before_its_change_is_on_the_disk(serve, tmp_path):
     """A3: a disk whose every sync takes a second; import, set-policy, remove-user."""
     definitions = {"users": [USER], "permissions": [{"user": "u", "vhost": "/", "configure": "", "write": "", "read": ""}]}
-    server = serve(variables=before_python(tmp_path, SLOW_DISK % 1))
+    server = serve(variables=slow_disk(tmp_path, 1))
     for request in (
         {"request": "import", "definitions": definitions},
         {"request": "set-policy", "name": "p", "pattern": "x", "definition": {"max-length": 5}},
