@@ -52,6 +52,8 @@ def command_point(session, fields):
         return
     drop_partial(session)
     session.received.check()
+    if session.expected is None and not session.received.runs:
+        session.is_begun_elsewhere = bool(fields["command_id"])
     session.expected = fields["command_id"] or 0
 
 
@@ -62,22 +64,29 @@ def expected(session, fields):
 def confirmed(session, fields):
     """session.confirmed: commands of ours that "will definitely be completed" need not be sent again."""
     ranges = fields["commands"] or []
-    check_sent(session, ranges, "confirmed")
-    replay.confirmed(session, ascending(ranges), False)
+    replay.confirmed(session, ascending(sent_of(session, ranges, "confirmed")), False)
 
 
-def check_sent(session, ranges, title_):
-    """Raise illegal-state for ids of commands that we have not sent."""
-    for _, last in ranges:
-        if serial.distance(last, numbers.tail(session)) <= 0:
+def sent_of(session, ranges, title_):
+    """Those ids of ranges whose commands we have sent. Others are illegal-state, unless the peer has begun its session with another
+    broker, or with this one before a start, which has sent them.
+    """
+    tail = numbers.tail(session)
+    known = []
+    for first, last in ranges:
+        if serial.distance(last, tail) > 0:
+            known.append((first, last))
+        elif not session.is_begun_elsewhere:
             raise SessionError(ILLEGAL_STATE, "session.%s of command %d, which was not sent" % (title_, last))
+        elif serial.distance(first, tail) > 0:
+            known.append((first, serial.after(tail, -1)))
+    return known
 
 
 def completed(session, fields):
     """session.completed: of our commands. It gives credit to subscriptions in window mode, and is answered where the peer wants it."""
     ranges = fields["commands"] or []
-    check_sent(session, ranges, "completed")
-    arrived(session, ascending(ranges))
+    arrived(session, ascending(sent_of(session, ranges, "completed")))
     if fields["timely_reply"]:
         session.control("session_known_completed", {"commands": ranges})
 

@@ -109,6 +109,7 @@ class Session:
         self.incoming = Incoming(self)
         # The peer's commands:
         self.expected: "Any" = None  # the id of its next one; None: it has not said on this transport (session.command-point)
+        self.is_begun_elsewhere = False  # its first command here was not its first: the broker that had it is another, or was started again
         self.received = Ranges()  # ids of those that are executed; one that comes again is passed over
         self.refused = Ranges()  # of these, transfers whose sender hears of a reject: the log does not have them as executed
         self.in_log = Ranges()  # those that were executed before the broker was started

@@ -188,6 +188,20 @@ def test_what_was_not_sent_cannot_be_completed_or_confirmed():
         assert was[0] == ILLEGAL_STATE and "session.%s of command 5, which was not sent" % title in was[1], was
 
 
+def test_a_session_that_another_broker_had_may_complete_what_that_one_sent():
+    """session.command-point: the peer's first command here is not its first. session.completed "informs the sender of all commands
+    completed", who "MUST eventually reply with a known-completed set that covers the completed ids"."""
+    peer = ready(new_broker(**ROOM))
+    peer.give(control("session_detach", name=b"unit"))
+    peer.give(control("session_attach", name=b"carried over"))
+    peer.give(control("session_command_point", command_id=87, command_offset=0))
+    peer.all()
+    peer.give(control("session_confirmed", commands=[(0, 270)]))
+    peer.give(control("session_completed", commands=[(0, 270)], timely_reply=True))
+    ((name, fields, _, _, _),) = peer.all()
+    assert name == "session_known_completed" and fields["commands"] == [(0, 270)]
+
+
 def test_a_transport_has_one_session_on_a_channel():
     peer = ready(new_broker(**ROOM))
     for name, wanted in ((b"other", "session_detached"), (b"unit", "session_attached"), (b"", "session_detached")):
