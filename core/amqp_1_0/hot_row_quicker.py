@@ -50,6 +50,7 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
     tag = channels[channel + CHANNEL_TAG_HIGH] << 30 | channels[channel + CHANNEL_TAG]
     first = last = entry = queues[queue + QUEUE_HEAD]
     count = body_octets = dropped = block_total = 0
+    cursor = None  # where `extract` would have stopped
     try:
         while count < limit and entry >= 0:
             message, behind, _, _, _, returns = _entry(entries, 4 * entry)
@@ -70,8 +71,10 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
             if route + size <= block_size:
                 start = block * block_size + route
                 target[at : at + size] = arena[start : start + size]
+                cursor = block, route + size
             else:
                 extract(arena, blocks, state, block, route, target, at, size)
+                cursor = None
             at += size
             body_octets += body
             if not no_ack:
@@ -92,6 +95,8 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
             entry = behind
             count += 1
     finally:
+        if cursor is not None:
+            state[STATE_CURSOR_BLOCK], state[STATE_CURSOR_OFFSET] = cursor
         if count:
             channels[channel + CHANNEL_TAG], channels[channel + CHANNEL_TAG_HIGH] = tag & MASK, tag >> 30
             queues[queue + QUEUE_BLOCKS] -= block_total

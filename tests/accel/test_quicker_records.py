@@ -79,9 +79,9 @@ class Tables:
         self.link[link_layout.LINK_ROUTE], self.link[link_layout.LINK_SETTLES], self.link[link_layout.LINK_CREDIT] = 3, 2, 60
 
     def all(self):
-        """Every table's octets, but for where the link's keys and last number stand, and the cursor."""
+        """Every table's octets, but for where the link's keys and last number stand."""
         kept = list(self.link[: link_layout.LINK_NUMBER])
-        scratch = layout.STATE_KIND, layout.STATE_LIFETIME, layout.STATE_CURSOR_BLOCK, layout.STATE_CURSOR_OFFSET
+        scratch = layout.STATE_KIND, layout.STATE_LIFETIME
         state = [each for place, each in enumerate(self.state) if place not in scratch]
         tables = self.arena, self.blocks, self.messages, self.entries, self.queues, self.channels, self.consumers
         return [bytes(each) for each in tables] + [kept, state]
