@@ -100,9 +100,9 @@ def test_the_room_is_that_of_the_file_system_asked_now_and_then(store, monkeypat
     store.append(1, b"x" * 1000)
     assert store.free() == first - 1000, "what was written since"
     store.left = 5
-    now[0] += store_file.LOOK_S / 2
+    now[0] += store_file.MEASURE_S / 2
     assert store.free() == 5
-    now[0] += store_file.LOOK_S
+    now[0] += store_file.MEASURE_S
     assert store.free() > 5
     store.reserve_size = 3
     assert store.free() == store.left - 3
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(store, monkeypatch):
 
 
 def test_what_a_removed_segment_gives_back_is_room_at_once(store, monkeypatch):
-    """Not only after LOOK_S: publishers wait for it."""
+    """Not only after MEASURE_S: publishers wait for it."""
     monkeypatch.setattr(store_file.time, "monotonic", lambda: 100.0)
     store.append(1, b"x")
     store.sync(1)
