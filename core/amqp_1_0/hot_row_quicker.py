@@ -50,7 +50,7 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
     tag = channels[channel + CHANNEL_TAG_HIGH] << 30 | channels[channel + CHANNEL_TAG]
     first = last = entry = queues[queue + QUEUE_HEAD]
     count = body_octets = dropped = block_total = 0
-    cursor = None  # where `extract` would have stopped
+    cursor = state[STATE_CURSOR_BLOCK], state[STATE_CURSOR_OFFSET]  # where `extract` would have stopped
     try:
         while count < limit and entry >= 0:
             message, behind, _, _, _, returns = _entry(entries, 4 * entry)
@@ -74,7 +74,7 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
                 cursor = block, route + size
             else:
                 extract(arena, blocks, state, block, route, target, at, size)
-                cursor = None
+                cursor = state[STATE_CURSOR_BLOCK], state[STATE_CURSOR_OFFSET]
             at += size
             body_octets += body
             if not no_ack:
@@ -91,12 +91,10 @@ def write_run(tables, consumer, queue, channel, no_ack, limit, head, fields, siz
                 entries[entry + ENTRY_TAG] = 0
                 block_total += block_count
                 dropped += 1
-            last = entry
-            entry = behind
+            last, entry = entry, behind
             count += 1
     finally:
-        if cursor is not None:
-            state[STATE_CURSOR_BLOCK], state[STATE_CURSOR_OFFSET] = cursor
+        state[STATE_CURSOR_BLOCK], state[STATE_CURSOR_OFFSET] = cursor
         if count:
             channels[channel + CHANNEL_TAG], channels[channel + CHANNEL_TAG_HIGH] = tag & MASK, tag >> 30
             queues[queue + QUEUE_BLOCKS] -= block_total
