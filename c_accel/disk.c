@@ -4,14 +4,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { IDLE, ASKED, ENDING };
 
 struct leveret_disk {
-    pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int32_t state; /* and what follows: under `lock` */
@@ -37,9 +35,8 @@ static int32_t write_all(leveret_disk *disk)
     return 0;
 }
 
-static void *work(void *given)
+void leveret_work_disk(leveret_disk *disk)
 {
-    leveret_disk *disk = given;
     static const uint64_t one = 1;
     pthread_mutex_lock(&disk->lock);
     while (disk->state != ENDING) {
@@ -58,7 +55,6 @@ static void *work(void *given)
             continue;
     }
     pthread_mutex_unlock(&disk->lock);
-    return NULL;
 }
 
 leveret_disk *leveret_make_disk(int32_t event)
@@ -66,18 +62,9 @@ leveret_disk *leveret_make_disk(int32_t event)
     leveret_disk *disk = calloc(1, sizeof *disk);
     if (!disk)
         return NULL;
-    sigset_t all, before;
     disk->event = event;
     pthread_mutex_init(&disk->lock, NULL);
     pthread_cond_init(&disk->changed, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the interpreter's */
-    int failed = pthread_create(&disk->thread, NULL, work, disk);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed) {
-        free(disk);
-        return NULL;
-    }
     return disk;
 }
 
@@ -109,14 +96,17 @@ void leveret_wait_write(leveret_disk *disk)
     pthread_mutex_unlock(&disk->lock);
 }
 
-void leveret_drop_disk(leveret_disk *disk)
+void leveret_end_disk(leveret_disk *disk)
 {
     leveret_wait_write(disk);
     pthread_mutex_lock(&disk->lock);
     disk->state = ENDING;
     pthread_cond_broadcast(&disk->changed);
     pthread_mutex_unlock(&disk->lock);
-    pthread_join(disk->thread, NULL);
+}
+
+void leveret_drop_disk(leveret_disk *disk)
+{
     pthread_cond_destroy(&disk->changed);
     pthread_mutex_destroy(&disk->lock);
     free(disk);

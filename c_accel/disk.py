@@ -4,6 +4,8 @@ What is rarer the thread of ports/store_thread.py does: a segment that is opened
 has left of a write.
 """
 
+import threading
+
 from leveret.ports.store_file import FULL
 from leveret.ports.store_thread import ThreadedFileStore
 
@@ -19,7 +21,9 @@ class DiskStore(ThreadedFileStore):
         if self.disk == ffi.NULL:
             self.disk = None
             self.close()
-            raise MemoryError("there is no thread for the log")
+            raise MemoryError("there is no room for the log's thread")
+        self.worker = threading.Thread(target=lib.leveret_work_disk, args=(self.disk,), name="leveret-disk", daemon=True)
+        self.worker.start()
         self.error_at = ffi.new("int32_t *")
         self.writing = None  # the octets that C writes
 
@@ -61,6 +65,8 @@ class DiskStore(ThreadedFileStore):
     def close(self):
         """End both threads and unlock the directory."""
         if self.disk is not None:
+            lib.leveret_end_disk(self.disk)
+            self.worker.join()
             lib.leveret_drop_disk(self.disk)
             self.disk = None
         ThreadedFileStore.close(self)
