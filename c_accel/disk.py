@@ -13,7 +13,7 @@ from ._hot import ffi, lib
 
 
 class DiskStore(ThreadedFileStore):
-    """As ThreadedFileStore. Raises DirectoryInUse, OSError; MemoryError where the system gives no thread."""
+    """As ThreadedFileStore. Raises DirectoryInUse, OSError; MemoryError where there is none for it."""
 
     def __init__(self, path, pollable=None):
         ThreadedFileStore.__init__(self, path, pollable)
@@ -21,7 +21,7 @@ class DiskStore(ThreadedFileStore):
         if self.disk == ffi.NULL:
             self.disk = None
             self.close()
-            raise MemoryError("there is no room for the log's thread")
+            raise MemoryError("there is no memory for the log's thread")
         self.worker = threading.Thread(target=lib.leveret_work_disk, args=(self.disk,), name="leveret-disk", daemon=True)
         self.worker.start()
         self.error_at = ffi.new("int32_t *")

@@ -14,6 +14,7 @@ from test_builds import HERE, HOT, ROOT, SANITIZE, tool
 
 FILES = (
     "test_converted_1_0.py",
+    "test_disk.py",
     "test_drafts_same.py",
     "test_framing.py",
     "test_gets_in_c.py",
